@@ -9,12 +9,9 @@ means ± standard deviations, in %. Objects in captions are scored by
 `keras_caption.evaluation.object_scores`; CHAIR needs annotated objects.
 "log-probability" is that of a token of people's captions, in the mean. "several" is
 the share of captions with a plural for a category of which there is one object, and
-"rightly" the share of these in which a person has a plural too. With --colours,
-captions of detected objects are scored a second time with the colours of the objects.
-The table then has the share of right colours, the same for objects whose colour people
-name, and the number of colours. Photos that are missing or cannot be read are counted
-and skipped. Without --detector, captions of annotated objects are scored, and no photos
-are read:
+"rightly" the share of these in which a person has a plural too. Photos that are missing
+or cannot be read are counted and skipped. Without --detector, captions of annotated
+objects are scored, and no photos are read:
 
     python experiments/detected.py saved_models/detected_* --split val \
         --captions karpathy_split.json --instances instances_val2017.json
@@ -45,9 +42,8 @@ SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall", "repeated")
 LIKELIHOOD = "log-probability"  # of a token of people's captions
 SEVERAL = ("several", "rightly")
 CHAIR = ("CHAIR-i", "CHAIR-s")
-COLOURS_SHOWN = ("right", "right where said", "colours")
 # Factors and digits of columns that are no percentages.
-PRINTED = {LIKELIHOOD: (1, 3), "colours": (1, 1)}
+PRINTED = {LIKELIHOOD: (1, 3)}
 
 
 def main(arguments):
@@ -67,9 +63,6 @@ def main(arguments):
     parser.add_argument(
         "--confidence", type=names, default=["0.3"], help="least scores of an object"
     )
-    parser.add_argument(
-        "--colours", action="store_true", help="score captions with colours too"
-    )
     add_decoding(parser)
     options = parser.parse_intermixed_args(arguments)
     if (options.photos is None) != (options.detector is None):
@@ -81,7 +74,7 @@ def main(arguments):
     if not runs:
         raise kc.InputError("There is no finished run of a captioner.")
     records, photos = read_photos(options)
-    inputs, shares, objects = {}, {}, None
+    inputs, objects = {}, None
     if options.instances:
         inputs["annotated"] = annotated(records, options.instances)
         objects = {
@@ -92,7 +85,7 @@ def main(arguments):
     for confidence in options.confidence if options.detector else ():
         detector = kc.features.load_detector(options.detector, float(confidence))
         source = f"detected, {confidence}"
-        inputs[source], shares[source] = detected(detector, photos)
+        inputs[source] = detected(detector, photos)
     rows = {}
     for run, changed in runs:
         task = Captioning(run["config"])
@@ -103,14 +96,8 @@ def main(arguments):
             scores = score(records, texts, objects, of_photos)
             scores[LIKELIHOOD] = log_probability(records, model, of_photos)
             rows.setdefault(label, []).append(scores)
-            if options.colours and source in shares:
-                texts = coloured(texts, of_photos, shares[source])
-                # A new dict: the former is the row without colours.
-                scores = {**scores, **score(records, texts, objects, of_photos)}
-                rows.setdefault(f"{label}, with colours", []).append(scores)
     print(f"\n{len(records):,} photos\n")
     shown = SHOWN + (LIKELIHOOD, *SEVERAL) + (CHAIR if objects else ())
-    shown += COLOURS_SHOWN if options.colours else ()
     cells = [
         [label, *(cell(name, [run[name] for run in of_runs]) for name in shown)]
         for label, of_runs in rows.items()
@@ -168,35 +155,14 @@ def annotated(records, instances):
 
 
 def detected(detector, photos):
-    """Regions and boxes of detected objects, and shares of colours, by photo."""
-
-    def describe(pixels):
-        detected = detector(pixels)
-        return detected, kc.features.colours_of(pixels, detected["boxes"])
-
-    detect, inputs, shares = compile_function(describe, detector.variables), [], []
+    """Regions and boxes of detected objects, one pair for each photo."""
+    detect, inputs = compile_function(detector, detector.variables), []
     for photo in progress(photos, unit="photos"):
-        detected, colours = detect(detector.to_pixels([photo]))
+        detected = detect(detector.to_pixels([photo]))
         inputs.append(
             (np.array(detected["regions"][0]), np.array(detected["boxes"][0]))
         )
-        shares.append(np.array(colours[0]))
-    return inputs, shares
-
-
-def coloured(texts, inputs, shares):
-    """Captions with the colours of their objects."""
-    return [
-        kc.results.with_colours(
-            text,
-            [
-                (kc.features.CATEGORIES[region.argmax()], colours)
-                for region, colours in zip(regions, of_photo, strict=True)
-                if region.any()
-            ],
-        )
-        for text, (regions, _), of_photo in zip(texts, inputs, shares, strict=True)
-    ]
+    return inputs
 
 
 def captions_of(inputs, model, **options):
@@ -248,12 +214,10 @@ def score(records, texts, objects, inputs):
     references = {r.image_id: r.captions for r in records}
     scores, _ = kc.evaluation.score(captions, references)
     there = {image_id: (objects or {}).get(image_id, ()) for image_id in captions}
-    colours = kc.evaluation.colour_agreement(captions, references)
     return {
         **scores,
         **kc.evaluation.object_scores(captions, references, there),
         **dict(zip(SEVERAL, several_of(records, texts, inputs), strict=True)),
-        **dict(zip(COLOURS_SHOWN, colours, strict=True)),
     }
 
 

@@ -33,6 +33,7 @@ class Job:
             of objects.
         default_detector: str, detector of a model of objects if `detector` is omitted.
         second_opinion: bool, as in `keras_caption.features.load_detector`.
+        details: bool, as in `keras_caption.predict.RecordPredictor`.
         n_best: int, number of texts of a record, or `None` for the best text only.
         decoding: dict of options of decoding.
         imports: tuple of str, Python files that register parts of models.
@@ -46,6 +47,7 @@ class Job:
     confidence: float | None = None
     default_detector: str | None = None
     second_opinion: bool = False
+    details: bool = RecordPredictor.details
     n_best: int | None = None
     decoding: dict[str, Any] = dataclasses.field(default_factory=dict)
     imports: tuple[str, ...] = ()
@@ -82,6 +84,7 @@ class Job:
             register(path)
         with tempfile.TemporaryDirectory() as folder:
             predictor = self._load(folder)
+        predictor.details = self.details
         predictor.check_options(self.n_best, self.decoding)
         return predictor
 

@@ -13,7 +13,7 @@ from keras_caption.text import one_line
 DIGITS = 4
 COLUMNS = (
     *("id", "text", "score", "confidence", "unsure"),
-    *("n_best", "objects", "error"),
+    *("n_best", "objects", "links", "error"),
 )
 
 # The error of a record without a text that has no fault.
@@ -45,6 +45,7 @@ def row_of(name: str, prediction: Prediction, has_best: bool) -> Row:
             for text, score in best
         ],
         "objects": prediction.objects,
+        "links": prediction.links,
         "error": UNDETECTED if is_undetected else None,
     }
 
@@ -57,6 +58,7 @@ def fault(name: str, reason: str) -> Row:
         **values,
         "n_best": [],
         "objects": [],
+        "links": [],
         "error": to_text(one_line(reason)),
     }
 

@@ -45,6 +45,7 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.detection import (
     DETECTOR,
+    add_details,
     add_detector_options,
     add_model_option,
     add_second_opinion,
@@ -107,6 +108,8 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
             "default_detector": DETECTOR,
             "second_opinion": getattr(options, "second_opinion", False),
         }
+    if task == "caption":
+        detector["details"] = options.details
     job = Job(
         task,
         tuple(options.model),
@@ -178,8 +181,9 @@ def parser_of(task: str) -> Parser:
     else:
         add_model_option(parser, DEFAULTS[task])
         add_detector_options(parser)
-        if task == "caption":
-            add_second_opinion(parser, default=False)
+    if task == "caption":
+        add_second_opinion(parser, default=False)
+        add_details(parser)
     add_engine_option(parser)
     parser.add_argument("inputs", nargs="+", help="files, folders and patterns")
     parser.add_argument(

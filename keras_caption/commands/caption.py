@@ -61,6 +61,7 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.detection import (
     DETECTOR,
+    add_details,
     add_detector_options,
     add_model_option,
     add_second_opinion,
@@ -98,11 +99,7 @@ def make_parser() -> Parser:
     add_engine_option(parser)
     add_detector_options(parser)
     add_second_opinion(parser)
-    parser.add_argument(
-        "--colours",
-        action="store_true",
-        help="give nouns the colours of their detected objects, where these are sure",
-    )
+    add_details(parser)
     parser.add_argument(
         "--output",
         action="append",
@@ -273,7 +270,7 @@ def captioner_of(options: Any, engine: str) -> Any:
     """
     models, name = files_for(options.model, engine), ",".join(options.model)
     lite = None
-    if engine == "litert" and not options.colours:
+    if engine == "litert":
         need_packages("PIL")
         names = options.detector, DETECTOR
         second = options.second_opinion
@@ -286,13 +283,8 @@ def captioner_of(options: Any, engine: str) -> Any:
         raise kc.InputError(
             f"{name} translates sentences: use keras-caption translate."
         )
-    if lite is not None:
-        return lite
-    predictor = predictor_of(model, options)
-    if options.colours and model.categories != list(kc.features.CATEGORIES):
-        raise kc.InputError(
-            f"{name} does not caption detected objects: it takes no --colours."
-        )
+    predictor = lite or predictor_of(model, options)
+    predictor.details = options.details
     return predictor
 
 
@@ -374,13 +366,10 @@ class Captions:
         self.n_best = options.n_best
         self.draws = bool(options.figure)
         self.side = side
-        self.shares = None
-        if options.colours and predictor:
-            self.shares = kc.decoding.compile_function(kc.features.colours_of, ())
         self.skipped = skipped
         self.without_text = 0
         self.drawn = []
-        self._images, self._pixels = {}, {}  # by place, of files that were read
+        self._images = {}  # by place, of files that were read
 
     def __call__(
         self, names: list[str]
@@ -401,7 +390,6 @@ class Captions:
         pairs = zip(names, predictions, strict=True)
         for place, (name, prediction) in enumerate(pairs):
             image = self._images.pop(place, None)
-            pixels = self._pixels.pop(place, None)
             if isinstance(prediction, kc.predict.Fault):
                 is_text = isinstance(prediction.error, kc.errors.NoTextError)
                 self.without_text += is_text
@@ -411,29 +399,19 @@ class Captions:
             if self.draws and prediction.tokens is not None:
                 inputs = {key: x[None] for key, x in prediction.inputs.items()}
                 self.drawn.append((inputs, prediction.tokens, image))
-            yield self._row(name, prediction, pixels), image
+            yield self._row(name, prediction), image
 
     def _read(self, name, place):
         file = self.predictor.extractor.read(name)
         medium = "clip" if isinstance(file, kc.features.Clip) else "photo"
-        example = self.predictor.example_of({medium: file}, place)
         if self.draws:
             self._images[place] = image_of(file)
         elif self.side is not None:
             self._images[place] = kc.results.reduced(image_of(file), self.side)
-        if self.shares:
-            self._pixels[place] = example.values["photo"]
-        return example
+        return self.predictor.example_of({medium: file}, place)
 
-    def _row(self, name, prediction, pixels):
+    def _row(self, name, prediction):
         texts = [kc.text.one_line(text) for text, _ in prediction.best]
-        if self.shares:
-            boxes = prediction.inputs["boxes"]
-            batch = {key: x[None] for key, x in pixels.items()}
-            [shares] = np.array(self.shares(batch, boxes[None]))
-            categories = [x["category"] for x in prediction.objects]
-            coloured = list(zip(categories, shares, strict=False))
-            texts = [kc.results.with_colours(text, coloured) for text in texts]
         row = {
             "photo": name,
             "caption": texts[0] if texts else "",
@@ -441,6 +419,7 @@ class Captions:
             "confidence": round(prediction.confidence, 4),
             "unsure": prediction.unsure,
             "objects": prediction.objects,
+            "links": prediction.links,
         }
         if self.n_best is not None:
             row["n_best"] = [

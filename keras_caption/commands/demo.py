@@ -27,6 +27,7 @@ from keras_caption.commands.command_line import (
     number,
 )
 from keras_caption.commands.detection import (
+    add_details,
     add_detector_options,
     add_second_opinion,
     need_detector,
@@ -42,6 +43,7 @@ def make_parser() -> Parser:
     parser.add_argument("models", nargs="*", type=names, help="saved models or presets")
     add_detector_options(parser)
     add_second_opinion(parser)
+    add_details(parser)
     parser.add_argument("--host", default="127.0.0.1", help="defaults to 127.0.0.1")
     parser.add_argument(
         "--port",
@@ -75,6 +77,7 @@ def main(arguments: Sequence[str]) -> None:
             predictor = predictor_of(model, options)
         else:
             predictor = Predictor(model)
+        predictor.details = options.details
         name = ",".join(pathlib.Path(member).stem for member in members)
         predictors[",".join(members) if name in predictors else name] = predictor
     launch(build_page(predictors), options.host, options.port)

@@ -9,6 +9,7 @@ from keras_caption.commands.command_line import names, share
 from keras_caption.errors import need_packages
 from keras_caption.formats import built_in
 from keras_caption.formats.suffixes import suffix_of
+from keras_caption.predict import RecordPredictor
 
 DETECTOR = "dfine_nano_coco"
 # What detectors in files need, by their suffixes; others need KerasHub.
@@ -68,6 +69,17 @@ def add_second_opinion(parser: argparse.ArgumentParser, default: bool = True) ->
         default=default,
         help="classify each detected object once more, and correct its category; needs "
         f"the extra backbones; on by default: {'yes' if default else 'no'}",
+    )
+
+
+def add_details(parser: argparse.ArgumentParser) -> None:
+    """Adds `--details`, the value of `RecordPredictor.details`."""
+    parser.add_argument(
+        "--details",
+        action=argparse.BooleanOptionalAction,
+        default=RecordPredictor.details,
+        help="add to captions of objects what is measured in the photo: colours, a "
+        "place, and names of a second opinion",
     )
 
 

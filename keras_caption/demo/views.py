@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from keras_caption.results.embedded_images import embedded_image
+from keras_caption.results.linked_words import linked_words
 from keras_caption.serving import Prediction
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
 
@@ -34,6 +35,7 @@ STYLE = """
   color: var(--subdued); overflow-wrap: anywhere}
 .kc .said {margin: 0 0 .5rem; font-size: 1.375rem; line-height: 1.35; font-weight: 600;
   overflow-wrap: anywhere}
+.kc u {text-decoration: underline dotted; text-underline-offset: .2em; cursor: help}
 .kc .none {color: var(--subdued)}
 .kc mark {background: #ffd54a; color: #3b2f00; border-radius: 4px; padding: 0 .375rem;
   font-size: .875rem; font-weight: 600}
@@ -195,7 +197,7 @@ def said(prediction: Prediction) -> str:
         if prediction.tokens is None:  # without objects, nothing was generated
             nothing = "Nothing is detected that the model knows."
         return f'<p class="said none">{nothing}</p>'
-    text = html.escape(prediction.text)
+    text = linked_words(prediction.text, prediction.links)
     parts = [f'<p class="said">{text}</p>']
     if prediction.confidence is not None:
         doubt = html.escape(f": {prediction.doubt}" if prediction.doubt else "")

@@ -9,40 +9,12 @@ from keras_caption.arguments import Tensor
 from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.keras_defaults import CHANNELS_LAST
+from keras_caption.features.object_colours import COLOURS, INNER, RGB, SPREAD, TO_XYZ
 from keras_caption.features.object_detector import Detected, Images, ObjectDetector
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
 
-# Red, green and blue of colours that people name, and of shades of grey.
-_RGB = {
-    "black": (0, 0, 0),
-    "dark grey": (70, 70, 70),
-    "grey": (128, 128, 128),
-    "light grey": (195, 195, 195),
-    "white": (255, 255, 255),
-    "red": (200, 30, 30),
-    "orange": (230, 120, 30),
-    "yellow": (235, 220, 60),
-    "green": (40, 130, 50),
-    "blue": (60, 110, 200),
-    "light blue": (110, 170, 230),
-    "dark blue": (30, 40, 80),
-    "purple": (100, 50, 140),
-    "pink": (230, 140, 170),
-    "brown": (110, 70, 40),
-    "tan": (200, 175, 140),
-}
-COLOURS = tuple(_RGB)
-# Share of a box's width and height that is its middle, where background is rarer.
-INNER = 0.55
 REDUCED = 4  # pixels in each direction that are averaged before colours are named
-SPREAD = 12.0  # standard deviation of a colour in CIELAB
-# From linear sRGB to XYZ, relative to the white of D65.
-_TO_XYZ = (
-    (0.433953, 0.376219, 0.189828),
-    (0.212673, 0.715152, 0.072175),
-    (0.017758, 0.109477, 0.872766),
-)
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -186,7 +158,7 @@ def shares_of_colours(
     Returns:
         float32 `(batch, height, width, 16)`, shares that sum to 1.
     """
-    named = to_lab(ops.convert_to_tensor(list(_RGB.values()), "float32"))  # (16, 3)
+    named = to_lab(ops.convert_to_tensor(list(RGB.values()), "float32"))  # (16, 3)
     lab = ops.expand_dims(to_lab(images), -2)  # (batch, height, width, 1, 3)
     distances = ops.sum(ops.square(lab - named), axis=-1)
     return ops.softmax(-distances / (2 * SPREAD**2), axis=-1)
@@ -197,7 +169,7 @@ def to_lab(colours: Float32[Tensor, "... 3"]) -> Float32[Tensor, "... 3"]:
     # The constants are those of the standards: IEC 61966-2-1, and CIE 15.
     x = ops.clip(colours / 255.0, 0.0, 1.0)
     x = ops.where(x <= 0.04045, x / 12.92, ops.power((x + 0.055) / 1.055, 2.4))
-    x = ops.matmul(x, ops.transpose(ops.convert_to_tensor(_TO_XYZ, "float32")))
+    x = ops.matmul(x, ops.transpose(ops.convert_to_tensor(TO_XYZ, "float32")))
     # The power stays finite where the linear branch is taken.
     root = ops.power(ops.maximum(x, 1e-6), 1 / 3)
     x, y, z = ops.split(ops.where(x > 0.008856, root, 7.787 * x + 16 / 116), 3, axis=-1)

@@ -70,6 +70,10 @@ class Prediction:
             `keras_caption.features.ObjectDetector.objects_of`.
         things: list of dict of `name`, `kind` and `probability`, what else a second
             opinion sees, see `keras_caption.features.SecondOpinion.things_of`.
+        links: list of dict, the content words of a caption and what admits each, see
+            `keras_caption.predict.description.describe`. The caption may then have
+            more words than the model generated; `score`, `tokens`, `words` and
+            `attention` are of those.
         words: list of str, words of the text, EOS included, or of the question, one for
             each row of `attention`. Empty unless attention was requested.
         attention: float32 `(words, M)`, attention weights of each word over the items
@@ -92,6 +96,7 @@ class Prediction:
     best: list[tuple[str, float]] = dataclasses.field(default_factory=list)
     objects: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     things: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    links: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     words: list[str] = dataclasses.field(default_factory=list)
     attention: np.ndarray | None = None
     items: list[str] = dataclasses.field(default_factory=list)

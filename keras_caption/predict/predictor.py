@@ -27,7 +27,14 @@ class RecordPredictor(abc.ABC):
     A subclass implements `read`, for one record, and `run`, for one batch; `stream`,
     `answer` and `__call__` use these. Threads may share a predictor: batches run one at
     a time, each on all cores.
+
+    Attributes:
+        details: bool, whether captions of objects in photos get what is measured there:
+            colours, a place, and finer names, see
+            `keras_caption.predict.details.add_details`.
     """
+
+    details = True
 
     def __init__(self):
         self._lock = threading.Lock()

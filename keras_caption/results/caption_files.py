@@ -17,7 +17,7 @@ from keras_caption.results.contact_sheet import HEAD, SIDE, figure_of, photo_of
 from keras_caption.results.file_names import from_text, to_text
 from keras_caption.results.parquet_rows import schema_of, writing_rows
 
-# `photo`, `caption`, and `score`, `confidence`, `unsure` and `objects` of a
+# `photo`, `caption`, and `score`, `confidence`, `unsure`, `objects` and `links` of a
 # `keras_caption.predict.Prediction`. If several captions are wanted, `n_best`
 # has those that were found, the best first: dicts of `caption` and `score`.
 Row = dict[str, Any]
@@ -169,7 +169,7 @@ class ParquetFile:
         with missing_extras():
             import pyarrow
             import pyarrow.parquet
-        columns = (*COLUMNS, "n_best") if n_best > 1 else COLUMNS
+        columns = (*COLUMNS, "links", *(["n_best"] if n_best > 1 else []))
         self.schema = schema_of(columns, "caption")
         self.path = pathlib.Path(path)
         self.stored = set()

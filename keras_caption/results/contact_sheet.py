@@ -16,6 +16,7 @@ import numpy as np
 from keras_caption.results.embedded_images import embedded_image
 from keras_caption.results.file_names import to_text
 from keras_caption.results.labels import places_of_labels
+from keras_caption.results.linked_words import linked_words
 
 SIDE = 400  # pixels of the longer side of a small photo
 # White is readable on all of them.
@@ -31,8 +32,9 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     """A photo as one line of HTML, with its name as JSON in an attribute.
 
     Args:
-        row: dict of `photo`, `caption`, `confidence`, `unsure` and `objects`, and, if
-            several captions are wanted, `n_best`.
+        row: dict of `photo`, `caption`, `confidence`, `unsure` and `objects`; perhaps
+            `links`, of which a pointed word shows the boxes; and, if several captions
+            are wanted, `n_best`.
         pixels: uint8 `(height, width, 3)`.
     """
     name = html.escape(json.dumps(row["photo"]))
@@ -43,7 +45,9 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     sure = f"{row['confidence']:.0%}" if caption else "nothing detected"
     mark = " <mark>unsure</mark>" if caption and row["unsure"] else ""
     others = [html.escape(x["caption"]) for x in row.get("n_best", [])[1:]]
-    words = "<br>".join([caption + mark, *others])
+    boxes = [item["box"] for item in row["objects"]]
+    said = linked_words(row["caption"], row.get("links", []), boxes)
+    words = "<br>".join([said + mark, *others])
     facts = [sure, html.escape(", ".join(objects)), photo]
     return (
         f'<figure data-photo="{name}" data-confidence="{row["confidence"]}"><div>'

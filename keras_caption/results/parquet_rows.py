@@ -14,8 +14,8 @@ def schema_of(columns: tuple[str, ...], text: str) -> Any:
     """The schema of a table of captions or other texts.
 
     Args:
-        columns: tuple of str. `score`, `confidence`, `unsure`, `objects` and `n_best`
-            have types of their own; the others are strings.
+        columns: tuple of str. `score`, `confidence`, `unsure`, `objects`, `links` and
+            `n_best` have types of their own; the others are strings.
         text: str, what a text is called in `n_best`.
 
     Returns:
@@ -25,12 +25,18 @@ def schema_of(columns: tuple[str, ...], text: str) -> Any:
         import pyarrow as pa
 
     number, string = pa.float64(), pa.string()
-    object_fields = {"category": string, "score": number, "box": pa.list_(number)}
+    box = pa.list_(number)
+    object_fields = {"category": string, "score": number, "box": box}
+    for name in ("name", "colour"):
+        object_fields |= {name: string, f"{name}_probability": number}
+    link_fields = {"word": string, "start": pa.int64(), "kind": string}
+    link_fields |= {"probability": number, "boxes": pa.list_(box)}
     types = {
         "score": number,
         "confidence": number,
         "unsure": pa.bool_(),
         "objects": pa.list_(pa.struct(object_fields)),
+        "links": pa.list_(pa.struct(link_fields)),
         "n_best": pa.list_(pa.struct({text: string, "score": number})),
     }
     return pa.schema({name: types.get(name, string) for name in columns})

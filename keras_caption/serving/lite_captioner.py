@@ -15,6 +15,7 @@ from keras_caption.features import (
 from keras_caption.features.second_opinion import with_second_opinion
 from keras_caption.predict import Example, Prediction
 from keras_caption.predict.captions import judge_by_objects
+from keras_caption.predict.details import add_details
 from keras_caption.serving.lite_predictor import LitePredictor
 from keras_caption.serving.records import photo_of
 
@@ -93,3 +94,7 @@ class LiteCaptioner(LitePredictor):
         if isinstance(self.extractor, SecondOpinion):
             made.things = self.extractor.things_of(values, i)
         judge_by_objects(made, self.calibration, self.threshold)
+
+    def judge(self, prediction: Prediction, example: Example) -> None:
+        if prediction.text and self.details:
+            add_details(prediction, example.values["photo"])

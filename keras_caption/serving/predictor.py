@@ -25,6 +25,7 @@ from keras_caption.models.answering import Answering
 from keras_caption.predict import Example, Prediction, RecordPredictor
 from keras_caption.predict.answers import is_unsure, judge_answer
 from keras_caption.predict.captions import judge_by_objects
+from keras_caption.predict.details import add_details
 from keras_caption.predict.predictor import FILES
 from keras_caption.serving.detection import add_detector
 from keras_caption.serving.records import array_of, clip_of, photo_of
@@ -303,6 +304,8 @@ class Predictor(RecordPredictor):
     def judge(self, prediction: Prediction, example: Example) -> None:
         if example.question and prediction.objects:
             judge_answer(prediction, example.question, self.model)
+        elif prediction.text and prediction.objects and self.details:
+            add_details(prediction, example.values["photo"])
 
     def effort(
         self, records: Sequence[Any], n: int | None, options: dict[str, Any]

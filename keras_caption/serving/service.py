@@ -394,6 +394,8 @@ def to_json(
         ]
     if prediction.objects:
         answer["objects"] = prediction.objects
+    if prediction.links:
+        answer["links"] = prediction.links
     if shows_attention and prediction.attention is not None:
         answer |= {"words": prediction.words, "items": prediction.items}
         answer["attention"] = rounded(prediction.attention)

@@ -24,9 +24,10 @@ import keras_caption as kc
 from experiments import gallery
 from keras_caption.atomic import exclusive_file
 from keras_caption.commands import main
-from keras_caption.features import COLOURS, efficientnet_lite
+from keras_caption.features import efficientnet_lite
 from keras_caption.formats.photo_metadata import describe_photo
-from keras_caption.results import open_caption_file, with_colours
+from keras_caption.predict import details
+from keras_caption.results import open_caption_file
 from keras_caption.results.contact_sheet import HEAD, figure_of
 from keras_caption.serving import engine_cache
 
@@ -277,7 +278,11 @@ def test_a_table_in_parquet_is_continued(tmp_path, monkeypatch):
     import pyarrow.parquet
 
     path = tmp_path / "c.parquet"
-    dog = {"category": "dog", "score": 0.9, "box": [0.0, 0.1, 0.5, 1.0]}
+    box = [0.0, 0.1, 0.5, 1.0]
+    dog = {"category": "dog", "score": 0.9, "box": box, "name": "husky"}
+    dog |= {"name_probability": 0.8, "colour": None, "colour_probability": None}
+    link = {"word": "dog", "start": 2, "kind": "object", "probability": 0.9}
+    link["boxes"] = [box]
     names = [str(tmp_path / name) for name in ("a.png", "b\n\u2028.png", "\udcf1.png")]
     rows = [
         {
@@ -287,6 +292,7 @@ def test_a_table_in_parquet_is_continued(tmp_path, monkeypatch):
             "confidence": 0.25,
             "unsure": True,
             "objects": [dog] * i,
+            "links": [link] * i,
         }
         for i, name in enumerate(names)
     ]
@@ -408,6 +414,8 @@ def test_labels_of_a_sheet_do_not_cover_each_other():
     objects = [{"category": x, "box": b} for x, b in zip(names, boxes, strict=True)]
     row = {"photo": "<.jpg", "caption": "<i>", "confidence": 0.5, "objects": objects}
     row["unsure"] = False
+    link = {"word": "i", "start": 1, "kind": "object", "probability": 0.9}
+    row["links"] = [{**link, "boxes": [boxes[3]]}]
     line = figure_of(row, np.zeros((400, 300, 3), "uint8"))
     places = re.findall(
         '<b style="left:(.+?)%;top:(.+?)%;background:(.+?)">(.+?)<', line
@@ -417,9 +425,9 @@ def test_labels_of_a_sheet_do_not_cover_each_other():
     assert tops["dog"] == 0
     assert tops["cat"] >= 100 * 18 / 300
     assert all(float(left) + 100 * 30 / 225 <= 100 for left, *_ in places)
-    assert (
-        "<figcaption>&lt;i&gt;<small>50% · dog (2), cat, a &amp; b · &lt;.jpg" in line
-    )
+    word = '<u tabindex="0" title="detected, 90%" data-boxes="3">i</u>'
+    facts = "50% · dog (2), cat, a &amp; b · &lt;.jpg"
+    assert f"<figcaption>&lt;{word}&gt;<small>{facts}" in line
     assert "\n" not in line
 
 
@@ -469,38 +477,17 @@ def test_a_gallery_shows_verdicts_on_the_captions_that_were_judged(
     assert Image.open(tmp_path / "gallery.png").width == 1488
 
 
-def test_nouns_get_the_colours_of_their_objects():
-    def shares(**of_colours):
-        return [of_colours.get(x.replace(" ", "_"), 0.0) for x in COLOURS] * 2
-
-    def coloured(caption, *objects):
-        return with_colours(caption, objects)
-
-    brown, black = shares(brown=0.8, tan=0.2), shares(dark_grey=1.0)
-    grey = shares(grey=0.6, white=0.2, black=0.2)
-    even = shares(white=0.4, brown=0.3, black=0.3)
-    orange = shares(orange=1.0)
-    assert coloured("a dog on a couch", ("dog", brown)) == "a brown dog on a couch"
-    assert coloured("a black and white dog", ("dog", brown)) == "a brown dog"
-    assert coloured("two white dogs", ("dog", brown), ("dog", black)) == "two dogs"
-    assert coloured("a white dog", ("dog", even)) == "a dog"
-    assert coloured("a dog", ("dog", grey)) == "a dog"  # people do not say so
-    assert coloured("a cat", ("cat", orange)) == "an orange cat"
-    assert coloured("an orange cat") == "a cat"
-    assert coloured("a dog with a dog", ("dog", brown)) == "a brown dog with a dog"
-    unchanged = "a polar bear in a white field of black and white photos"
-    assert coloured(unchanged, ("bear", black)) == unchanged
-
-
-def test_the_command_measures_colours(files, capsys, monkeypatch):
-    def name(caption, objects):
-        [(category, shares), _] = objects
-        return f"a {COLOURS[np.argmax(shares)]} {category}"
-
-    monkeypatch.setattr(kc.results, "with_colours", name)
-    code, out, _ = call(capsys, files, files / "photos" / "2.png", "--colours")
-    assert code == 0
-    assert "2.png: a white dog (" in out
+def test_captions_get_details_unless_they_are_switched_off(
+    files, capsys, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(details, "likely_colour", lambda *_: ("brown", 1.0))
+    small, path = files / "photos" / "1.png", tmp_path / "c.jsonl"
+    call(capsys, files, small, "--required=a dog", f"--output={path}")
+    [row] = map(json.loads, path.open())
+    assert "a brown dog" in row["caption"]
+    assert ("brown", "colour") in [(x["word"], x["kind"]) for x in row["links"]]
+    _, printed, _ = call(capsys, files, small, "--required=a dog", "--no-details")
+    assert "a dog" in printed
 
 
 WITHOUT_KERAS = """

@@ -1,0 +1,76 @@
+r"""Counts what captions say of photos, and how often people say so too.
+
+    keras-caption caption photos --detector yolox_nano.keras --output now.jsonl
+    keras-caption caption photos --detector yolox_nano.keras --no-details \
+        --output before.jsonl
+    python experiments/said.py before.jsonl now.jsonl --captions dataset_flickr8k.json
+
+Shares of captions that are linked to a colour, a finer name, a thing, or a place of the
+whole photo; share of photos without a caption; of those with the three most frequent
+captions; and mean number of words. "right" is the share of colours that one of the
+people gives to the same category, among categories that somebody gives one, and of
+places that one of them says, see `experiments/details.py`.
+"""
+
+import collections
+import json
+import pathlib
+
+import numpy as np
+
+import keras_caption as kc
+from keras_caption.commands.command_line import Parser, names, start
+from keras_caption.features.places import PLACES, says
+from keras_caption.prepare.listing import list_images
+
+KINDS = ("colour", "name", "thing", "place")
+
+
+def main(arguments):
+    parser = Parser("experiments/said.py", __doc__)
+    parser.add_argument("files", nargs="+", help="captions, in .jsonl")
+    parser.add_argument("--captions", type=names, required=True)
+    parser.add_argument("--split", type=names, help="only photos of these splits")
+    options = parser.parse_args(arguments)
+    references = {
+        pathlib.Path(record.file_name).stem: record.captions
+        for split, records in list_images(options.captions).items()
+        for record in records
+        if options.split is None or split in options.split
+    }
+    rows = [[path, *scores(path, references)] for path in options.files]
+    columns = [*KINDS, "none", "three", "words", "colours right", "places right"]
+    print(kc.evaluation.markdown_table(["", *columns], rows))
+
+
+def scores(path, references):
+    """The values of a row, in %, but for the mean number of words."""
+    with open(path, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    rows = [row for row in rows if pathlib.Path(row["photo"]).stem in references]
+    kinds = [
+        {x["kind"] for x in row["links"] if x["kind"] != "place" or not x["boxes"]}
+        for row in rows
+    ]
+    shares = [np.mean([kind in own for own in kinds]) for kind in KINDS]
+    captions = [row["caption"] for row in rows]
+    counts = collections.Counter(filter(None, captions))
+    shares.append(np.mean([not caption for caption in captions]))
+    shares.append(sum(n for _, n in counts.most_common(3)) / len(captions))
+    by_photo = {pathlib.Path(row["photo"]).stem: row for row in rows}
+    texts = {photo: row["caption"] for photo, row in by_photo.items()}
+    _, colours, _ = kc.evaluation.colour_agreement(texts, references)
+    places = [
+        any(says(link["word"], caption) for caption in references[photo])
+        for photo, row in by_photo.items()
+        for link in row["links"]
+        if link["word"] in PLACES and not link["boxes"]
+    ]
+    words = np.mean([len(caption.split()) for caption in captions if caption])
+    right = [colours, np.mean(places) if places else 0.0]
+    cells = [*shares, words / 100, *right]
+    return [round(100 * float(x), 1) for x in cells]
+
+
+if __name__ == "__main__":
+    start(main)

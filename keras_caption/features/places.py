@@ -1,0 +1,115 @@
+"""The place of a photo, from ImageNet's classes of the whole photo and its colours.
+
+Logistic regressions, whose weights are in `places.npz`: grass by the colours of the
+photo's pixels, other places by the logarithms of ImageNet's probabilities.
+"""
+
+import functools
+import importlib.resources
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Float32
+
+from keras_caption.features.object_colours import shares_of_colours
+
+LEAST = 1e-12  # of a probability, before its logarithm
+BANDS = 3  # horizontal bands of a photo, of each of which colours are measured
+POINTS = 12  # rows of pixels of a band, and a third of its columns
+
+
+class Place(NamedTuple):
+    """A place that may be said.
+
+    Attributes:
+        phrase: str, what is said.
+        words: str, a regular expression of what else people say of it.
+        by_pixels: bool, whether the pixels tell, and not ImageNet's classes.
+    """
+
+    phrase: str
+    words: str
+    by_pixels: bool = False
+
+
+_WATER = "(?:water|ocean|sea|lake|river|pool|pond|stream|surf|waves?|creek)"
+PLACES = {
+    "snow": Place("in the snow", r"snow|snowy|ski|skiing|snowboard\w*|skier"),
+    "water": Place(
+        "in the water",
+        r"(?:in|into|through|across|under) (?:the |a |an )?(?:\w+ ){0,2}"
+        rf"{_WATER}|swim\w*|surfs?|surfing|surfer|splash\w*|wad(?:es|ing)|kayak\w*"
+        r"|canoe\w*",
+    ),
+    "beach": Place("on a beach", "beach|shore|seashore|shoreline"),
+    "grass": Place(
+        "on grass",
+        "grass|grassy|lawn|fields?|meadow|pasture|yard|backyard|pitch",
+        by_pixels=True,
+    ),
+    "street": Place("on a street", "streets?|roads?|roadway|intersection|traffic"),
+}
+
+
+def says(place: str, caption: str) -> bool:
+    """Whether a caption of a person says a place, one of `PLACES`."""
+    return bool(re.search(rf"\b(?:{PLACES[place].words})\b", caption.lower()))
+
+
+def likely_places(
+    image: Float32[np.ndarray, "size size 3"],
+    extent: Float32[np.ndarray, "2"],
+    classes: Float[np.ndarray, "1000"] | None = None,
+) -> list[dict[str, Any]]:
+    """The places of a photo, the most probable first.
+
+    Args:
+        image, extent: As in `keras_caption.features.object_colours.likely_colour`.
+        classes: float `(1000,)`, probabilities of ImageNet's classes in the whole
+            photo, or `None`, which leaves places by pixels.
+
+    Returns:
+        List of dict of `name`, one of `PLACES`; `phrase`, str; and `probability`.
+    """
+    values = {True: colours_of_bands(image, extent)}
+    if classes is not None:
+        values[False] = class_logits(classes)
+    found = []
+    for name, (weights, bias) in _weights().items():
+        by_pixels = PLACES[name].by_pixels
+        if by_pixels in values:
+            logit = float(values[by_pixels] @ weights + bias)
+            probability = round(1 / (1 + np.exp(-logit)), 4)
+            phrase = PLACES[name].phrase
+            found.append({"name": name, "phrase": phrase, "probability": probability})
+    return sorted(found, key=lambda x: -x["probability"])
+
+
+def class_logits(
+    classes: Float[np.ndarray, "... 1000"],
+) -> Float[np.ndarray, "... 1000"]:
+    """Logarithms of probabilities, less their mean."""
+    logits = np.log(np.maximum(np.asarray(classes, "float32"), LEAST))
+    return logits - logits.mean(axis=-1, keepdims=True)
+
+
+def colours_of_bands(
+    image: Float32[np.ndarray, "size size 3"], extent: Float32[np.ndarray, "2"]
+) -> Float32[np.ndarray, "48"]:
+    """Square roots of the shares of colours in each third of a photo, from the top."""
+    count = BANDS * POINTS
+    shares = (np.arange(count) + 0.5) / count
+    pixels = (shares[:, None] * extent * len(image)).astype(int)  # x and y
+    colours = shares_of_colours(image[pixels[:, 1][:, None], pixels[:, 0]])
+    bands = colours.reshape(BANDS, POINTS, count, -1).mean(axis=(1, 2))
+    return np.sqrt(bands).reshape(-1)
+
+
+@functools.cache
+def _weights():
+    """From each place of the file to its weights and its bias."""
+    file = importlib.resources.files("keras_caption.features") / "places.npz"
+    with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
+        values = {name: arrays[name].astype("float32") for name in arrays.files}
+    return {name: (x[:-1], x[-1]) for name, x in values.items()}

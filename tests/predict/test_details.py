@@ -1,0 +1,173 @@
+"""Captions with what was measured of their photos, and what admits each word."""
+
+import numpy as np
+import pytest
+
+from keras_caption.features import CATEGORIES
+from keras_caption.features.coloured_objects import shares_of_colours as in_graphs
+from keras_caption.features.details import COLOUR, admits, details
+from keras_caption.features.object_colours import likely_colour, shares_of_colours
+from keras_caption.features.places import PLACES, likely_places
+from keras_caption.predict import Prediction
+from keras_caption.predict.description import article, describe, plural
+from keras_caption.predict.details import add_details
+
+GRASS = [{"name": "grass", "phrase": "on grass", "probability": 0.95}]
+SWING = [{"name": "swing", "kind": "thing", "probability": 0.7}]
+
+
+def detected(category, i=0, **more):
+    """An object whose box has a place of its own."""
+    measured = {f"{key}_probability": 0.9 for key in more}
+    box = [i / 10, 0.0, 1.0, 1.0]
+    return {"category": category, "score": 0.8, "box": box, **more, **measured}
+
+
+def described(caption, *objects, places=(), things=()):
+    return describe(caption, objects, places, things)[0]
+
+
+def test_captions_say_what_was_measured():
+    black = detected("dog", colour="black")
+    retriever = detected("dog", name="golden retriever", colour="brown")
+    expected = "a golden retriever sitting on a couch"
+    assert described("a dog sitting on a couch", retriever) == expected
+    orange = detected("cat", colour="orange")
+    assert described("a cat next to a dog", orange, black) == (
+        "an orange cat next to a black dog"
+    )
+    assert described("a person", detected("person"), things=SWING) == (
+        "a person and a swing"
+    )
+    assert described("a dog", black, places=GRASS) == "a black dog on grass"
+    expected = "a group of black dogs and a swing on grass"
+    both = {"places": GRASS, "things": SWING}
+    assert described("a group of dogs", black, black, black, **both) == expected
+    assert described("an elephant", detected("elephant", name="tusker")) == "a tusker"
+    huskies = [detected("dog", name="husky")] * 2
+    assert described("two dogs next to each other", *huskies, places=GRASS) == (
+        "two huskies next to each other on grass"
+    )
+
+
+def test_what_is_not_sure_stays_as_it_is():
+    black, brown = detected("dog", colour="black"), detected("dog", colour="brown")
+    for caption, objects in (
+        ("a hot dog", [black]),
+        ("a teddy bear", [detected("bear", colour="brown", name="polar bear")]),
+        ("two dogs", [black, brown]),
+        ("a dog on a couch", [black, detected("dog")]),
+        ("an orange cat", [detected("orange", colour="green")]),
+    ):
+        assert described(caption, *objects) == caption
+    both = {"places": GRASS, "things": SWING}
+    for caption, objects in (
+        ("", [black]),
+        ("a dog house", [black]),
+        ("a dog's bowl", [black]),
+        ("a white dog on a beach", [black]),
+        ("a cup of coffee", [detected("cup", name="espresso")]),
+        ("a banana sobre a mesa", [detected("banana", colour="yellow")]),
+        ("un perro en la calle", [black]),
+    ):
+        assert described(caption, *objects, **both) == caption
+    # Once of two, and no place for what flies or where one has been said.
+    assert described("a dog with a dog", black) == "a black dog with a dog"
+    kite = detected("kite")
+    assert described("a kite flying", kite, places=GRASS) == "a kite flying"
+    street = "a person down the street"
+    assert described(street, detected("person"), places=GRASS) == street
+    bench = [{"name": "park bench", "kind": "thing", "probability": 0.9}]
+    assert described("a bench", detected("bench"), things=bench) == "a bench"
+
+
+def test_each_content_word_is_linked_to_what_admits_it():
+    objects = [
+        detected("dog", 1, name="golden retriever"),
+        detected("bus", 2, colour="red"),
+        detected("bus", 3, colour="red"),
+        detected("person", 4),
+    ]
+    boxes = [x["box"] for x in objects]
+    text, links = describe("a dog next to a bus on a street", objects)
+    assert text == "a golden retriever next to a red bus on a street"
+    assert [(x["word"], x["kind"], x["boxes"]) for x in links] == [
+        ("golden retriever", "name", [boxes[0]]),
+        ("next", "relation", boxes[:3]),
+        ("red", "colour", boxes[1:3]),
+        ("bus", "object", boxes[1:3]),
+        ("on", "relation", boxes[1:3]),
+        ("street", "place", boxes[1:3]),
+    ]
+    text, links = describe("a person", objects, GRASS, SWING)
+    found = {x["word"]: (x["kind"], x["probability"], x["boxes"]) for x in links}
+    assert found["swing"] == ("thing", 0.7, [])
+    assert found["grass"] == ("place", 0.95, [])
+    assert all(text.startswith(x["word"], x["start"]) for x in links)
+
+
+@pytest.mark.parametrize(
+    ("word", "one", "two"),
+    [
+        ("fox", "a", "foxes"),
+        ("husky", "a", "huskies"),
+        ("unicycle", "a", "unicycles"),
+        ("umbrella", "an", "umbrellas"),
+        ("hourglass", "an", "hourglasses"),
+        ("donkey", "a", "donkeys"),
+    ],
+)
+def test_articles_and_plurals(word, one, two):
+    assert (article(word), plural(word)) == (one, two)
+
+
+def drawn(colour, around, extent=(1.0, 0.5)):
+    """A photo of an object of one colour, in the upper part of a grey square."""
+    image = np.full((64, 64, 3), 114, "float32")
+    image[:32] = around
+    image[8:24, 16:48] = colour
+    return image, np.array(extent, "float32"), [0.25, 0.25, 0.75, 0.75]
+
+
+def test_colours_are_those_of_the_object_and_not_of_what_is_around():
+    for word, colour in (
+        ("black", (20, 20, 25)),
+        ("brown", (120, 80, 45)),
+        ("red", (190, 35, 40)),
+        ("yellow", (230, 215, 70)),
+    ):
+        for around in (60, 140, 60), (250, 250, 250):
+            image, extent, box = drawn(colour, around)
+            found, probability = likely_colour(image, extent, box, "frisbee")
+            assert (found, probability > 0.8) == (word, True)
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 4, 3)).astype("float32")
+    np.testing.assert_allclose(
+        shares_of_colours(pixels), in_graphs(pixels[None])[0], atol=1e-5
+    )
+
+
+def test_the_table_admits_what_is_probable_enough():
+    rows = details()
+    assert all(row.right >= 0.9 and row.said >= 8 for row in rows)
+    for row in rows:
+        assert row.of in {"", "thing", *CATEGORIES}
+        of = "bus" if row.of == "thing" else row.of
+        assert admits(row.kind, row.word, of, row.least)
+        assert not admits(row.kind, row.word, of, row.least - 0.01)
+    assert not admits(COLOUR, "red", "person", 1.0)
+    assert not admits(COLOUR, "red", "apple", 1.0)
+    places = likely_places(*drawn(0, 0)[:2], np.full(1000, 0.001))
+    assert {x["name"] for x in places} <= {*PLACES}
+    of_pixels = likely_places(*drawn(0, 0)[:2])  # without a second opinion
+    assert all(PLACES[x["name"]].by_pixels for x in of_pixels)
+
+
+def test_a_prediction_gets_what_its_photo_shows():
+    image, extent, box = drawn((110, 70, 40), (60, 140, 60))
+    caption = Prediction("a dog", best=[("a dog", -1.0), ("a dog standing", -2.0)])
+    caption.objects = [{"category": "dog", "score": 0.9, "box": box}]
+    add_details(caption, {"images": image, "extents": extent})
+    assert caption.best[0] == (caption.text, -1.0)
+    assert caption.text.startswith("a brown dog")
+    assert caption.objects[0]["colour"] == "brown"
+    assert caption.links[0]["boxes"] == [box]
