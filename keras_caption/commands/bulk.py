@@ -45,6 +45,8 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.detection import (
     DETECTOR,
+    LITE_DETECTOR,
+    LITE_HELP,
     add_detector_options,
     add_model_option,
     need_detector,
@@ -103,7 +105,7 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
         detector = {
             "detector": options.detector,
             "confidence": options.confidence,
-            "default_detector": DETECTOR,
+            "default_detector": LITE_DETECTOR if engine == "litert" else DETECTOR,
         }
     job = Job(
         task,
@@ -175,7 +177,7 @@ def parser_of(task: str) -> Parser:
         )
     else:
         add_model_option(parser, DEFAULTS[task])
-        add_detector_options(parser)
+        add_detector_options(parser, *([LITE_HELP] if task == "caption" else []))
     add_engine_option(parser)
     parser.add_argument("inputs", nargs="+", help="files, folders and patterns")
     parser.add_argument(

@@ -36,6 +36,7 @@ import collections
 import contextlib
 import functools
 import glob
+import importlib.util
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -57,7 +58,8 @@ from keras_caption.commands.command_line import (
     with_confidence,
 )
 from keras_caption.commands.detection import (
-    DETECTOR,
+    LITE_DETECTOR,
+    LITE_HELP,
     add_detector_options,
     add_model_option,
     need_detector,
@@ -66,11 +68,13 @@ from keras_caption.commands.detection import (
 from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
 from keras_caption.errors import need_packages
+from keras_caption.formats import built_in
 from keras_caption.formats.folders import describe_passed_over
 from keras_caption.formats.model_files import reads_clips
 from keras_caption.formats.photo_metadata import is_described
 from keras_caption.predict import BATCH_SIZE
 from keras_caption.progress import progress, report
+from keras_caption.serving.engine_cache import needs_no_tensorflow
 from keras_caption.serving.load_lite import load_lite
 
 MODEL = "ngsan_coco"
@@ -92,7 +96,7 @@ def make_parser() -> Parser:
     )
     add_model_option(parser, MODEL)
     add_engine_option(parser)
-    add_detector_options(parser)
+    add_detector_options(parser, LITE_HELP)
     parser.add_argument(
         "--colours",
         action="store_true",
@@ -166,6 +170,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def caption(options, outputs):
     """Captions all files; returns the exit status."""
+    if options.engine is None and suits_litert(options):
+        options.engine = "litert"
     engine = engine_for(options.model, options)
     predictor = None
     clips = reads_clips(options.model)
@@ -229,6 +235,25 @@ def caption(options, outputs):
     return 1 if skipped.records or missing else 0
 
 
+def suits_litert(options: Any) -> bool:
+    """Whether LiteRT, if it is installed, runs what the command line asks for.
+
+    The model is then in the package for LiteRT, and its detector needs no TensorFlow.
+    """
+    [model, *others], detector = options.model, options.detector
+    file = built_in.models().get(model)
+    return (
+        not others
+        and file is not None
+        and (file.resolve(), "litert") in built_in.engines()
+        and (detector is None or needs_no_tensorflow(detector))
+        and not (decoding_of(options) or options.colours or options.figure)
+        and not (getattr(options, "import") or options.jit_compile)
+        and (options.n_best or 1) == 1
+        and all(map(importlib.util.find_spec, ("ai_edge_litert", "PIL")))
+    )
+
+
 def captioner_of(options: Any, engine: str) -> Any:
     """The captioner of files: a `Predictor`, or a captioner of `load_lite`.
 
@@ -240,7 +265,7 @@ def captioner_of(options: Any, engine: str) -> Any:
     lite = None
     if engine == "litert" and not options.colours:
         need_packages("PIL")
-        lite = load_lite(*models, options.detector, DETECTOR, options.confidence)
+        lite = load_lite(*models, options.detector, LITE_DETECTOR, options.confidence)
     if lite is None:
         need_detector(options.model, options.detector)
         import_library(options)

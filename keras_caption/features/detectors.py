@@ -1,12 +1,14 @@
 import pathlib
 from typing import Any
 
+from keras_caption.errors import InputError
 from keras_caption.features.coloured_objects import ColouredObjects
 from keras_caption.features.engine_detector import EngineDetector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.hub_detector import HubDetector, load_hub_detector
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.nanodet import NanoDet
+from keras_caption.features.nanodet_download import NANODET
 from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.yolox import Yolox
 from keras_caption.formats.detector_files import SUFFIXES
@@ -37,10 +39,16 @@ def load_detector(
         InputError: If there is no such detector, it cannot be downloaded, it detects
             other objects, or the confidence is not in [0, 1].
     """
+    suffix = pathlib.Path(name).suffix.lower()
+    if name == NANODET or suffix == ".param":
+        raise InputError(
+            f"The detector {name} is for LiteRT, on which `keras-caption caption "
+            "--engine litert` runs it; `keras-caption convert nanodet` makes a .keras "
+            "file of ncnn's files."
+        )
     coloured = coloured or network is not None
     if confidence is None:
         confidence = 0.15 if coloured else 0.3
-    suffix = pathlib.Path(name).suffix.lower()
     if suffix == ".keras":
         loaded = load_keras(name)
         detector = class_of(loaded)(loaded, confidence=confidence)

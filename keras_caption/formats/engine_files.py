@@ -16,6 +16,7 @@ from keras_caption.progress import silent
 
 DESCRIPTION = "model.json"
 DETECTOR = "detector"  # folder of a captioner's detector, within its own
+DETECTOR_FILES = (DESCRIPTION, "model.*")  # in it
 FORMAT = 1  # of exports; files that are kept of another are made anew
 FILES = {"openvino": "model.xml", "onnx": "model.onnx", "litert": "model.tflite"}
 NAMES = {"openvino": "OpenVINO", "onnx": "ONNX Runtime", "litert": "LiteRT"}

@@ -14,6 +14,8 @@ from typing import Any
 import keras_caption
 from keras_caption.atomic import cache_folder
 from keras_caption.errors import InputError
+from keras_caption.features.lite_nanodet import write_nanodet
+from keras_caption.features.nanodet_download import DIGESTS, NANODET, download_nanodet
 from keras_caption.formats import built_in
 from keras_caption.formats.engine_files import (
     FORMAT,
@@ -21,6 +23,7 @@ from keras_caption.formats.engine_files import (
     SUFFIXES,
     engine_file,
 )
+from keras_caption.formats.faults import check_file
 from keras_caption.formats.model_files import model_file
 from keras_caption.progress import report, silent
 
@@ -67,29 +70,49 @@ def detector_of(detector: str) -> pathlib.Path:
     """Returns the file of a detector for LiteRT, and writes it if needed.
 
     Args:
-        detector: As in `keras_caption.features.load_detector`.
+        detector: As in `keras_caption.features.load_detector`; or NanoDet-Plus, which
+            needs no TensorFlow: `nanodet_plus`, which is downloaded once, or a `.param`
+            file of ncnn.
 
     Raises:
         InputError: If there is no such detector, or LiteRT lacks one of its operations.
     """
     if file := engine_file(detector):
         return file
+    path = pathlib.Path(detector)
+    if detector == NANODET:
+        digest = hashlib.sha256("".join(DIGESTS.values()).encode()).hexdigest()
+        return kept(detector, "litert", digest, write_downloaded, by_tensorflow=False)
+    if path.suffix == ".param":
+        digest = digest_of_ncnn(path)
+        write = functools.partial(write_nanodet, path)
+        return kept(detector, "litert", digest, write, by_tensorflow=False)
 
-    def write(folder):
+    def write_exported(folder):
         from keras_caption.serving.engine_export import export_detector
 
         export_detector(keras_caption.features.load_detector(detector), folder)
 
     if os.path.exists(detector):
-        digest = digest_of(pathlib.Path(detector))
+        digest = digest_of(path)
     else:  # a preset, of which a version of KerasHub has one
         digest = hashlib.sha256(f"{detector} {version_of('keras-hub')}".encode())
         digest = digest.hexdigest()
-    return kept(detector, "litert", digest, write)
+    return kept(detector, "litert", digest, write_exported)
+
+
+def needs_no_tensorflow(detector: str) -> bool:
+    """Whether `detector_of` returns a detector without TensorFlow."""
+    is_ncnn = pathlib.Path(detector).suffix == ".param"
+    return detector == NANODET or is_ncnn or engine_file(detector) is not None
 
 
 def kept(
-    name: Any, engine: str, digest: str, write: Callable[[pathlib.Path], None]
+    name: Any,
+    engine: str,
+    digest: str,
+    write: Callable[[pathlib.Path], None],
+    by_tensorflow: bool = True,
 ) -> pathlib.Path:
     """Returns the file for an engine in a kept folder, and writes it if needed.
 
@@ -98,9 +121,12 @@ def kept(
         engine: str, name of the engine.
         digest: str, hash of the model or detector.
         write: Function of a path that writes the folder.
+        by_tensorflow: bool, whether writing takes TensorFlow, and long.
     """
     folder = kept_folder() / f"{digest[:32]}-{engine}-{FORMAT}"
-    if not engine_file(folder):
+    if engine_file(folder):
+        return engine_file(folder)
+    if by_tensorflow:
         if not importlib.util.find_spec("tensorflow"):
             raise InputError(
                 f"{name} is not for {NAMES[engine]} yet, and TensorFlow converts it: "
@@ -110,7 +136,24 @@ def kept(
         report(f"Converting {name} for {NAMES[engine]}, once.")
         with silent():  # LiteRT's converter prints pages about what it lacks
             write(folder)
+    else:
+        write(folder)
     return engine_file(folder)
+
+
+def write_downloaded(folder: pathlib.Path) -> None:
+    """Downloads NanoDet-Plus, and writes it for LiteRT."""
+    with tempfile.TemporaryDirectory() as temporary:
+        write_nanodet(download_nanodet(pathlib.Path(temporary)), folder)
+
+
+def digest_of_ncnn(path: pathlib.Path) -> str:
+    """Computes the SHA-256 of a network of ncnn, whose weights are beside it."""
+    digest = hashlib.sha256()
+    for file in path, path.with_suffix(".bin"):
+        check_file(file)
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 @functools.cache
