@@ -211,6 +211,19 @@ paths, open_photo = ["photo.jpg"], lambda path: inputs
     '"transformer.keras"': """
 kc.models.create("ngsan", vocabulary_size=9).save("transformer.keras")
 """,
+    'Path("photo.jpg").read_bytes()': """
+import pathlib
+from PIL import Image
+from yolox_file import photo, white_yolox
+Image.fromarray(photo(416, 208, [(1, 1)])).save("photo.jpg")
+white_yolox(image_size=None).save("yolox_nano.keras")
+words = kc.text.WordTokenizer(["ein", "Hund"])
+kc.models.create("transformer_tiny", source=words, target=words).save("en_de.keras")
+""",
+    '"aoanet.keras"': """
+kc.models.create("aoanet", vocabulary=kc.text.Vocabulary(["dog"])).save("aoanet.keras")
+att, masks = r, np.ones((2, 3), bool)
+""",
     'load("saved_models/mcan_gsa_scene_questions': """
 kc.models.create(
     "mcan_gsa",

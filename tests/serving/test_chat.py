@@ -143,3 +143,20 @@ def test_a_wrong_chat_is_refused_in_one_sentence(client):
     answer = httpx.post(address, content=b"[" * 100_000, headers=headers)
     assert answer.status_code in (400, 413)
     assert httpx.post(address, content=b"[1", headers=headers).status_code == 400
+
+
+def test_a_tagger_gets_a_caption(tmp_path):
+    # As exif-ai asks for a description, by the AI SDK's provider of OpenAI's interface.
+    parts = [text("Describe this image."), image()]
+    body = {
+        "model": "captioner",
+        "temperature": 0,
+        "messages": [{"role": "user", "content": parts}],
+    }
+    headers = {"Authorization": "Bearer s3cret"}
+    with serving(tmp_path) as url:
+        address = f"{url}/v1/chat/completions"
+        answer = httpx.post(address, json=body, headers=headers)
+    [choice] = answer.json()["choices"]
+    assert choice["message"] == {"role": "assistant", "content": "photo "}
+    assert choice["finish_reason"] == "stop"
