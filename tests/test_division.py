@@ -2,9 +2,12 @@
 
 import inspect
 import re
+import types
 
+import division
 import pytest
 from conftest import ALL_TESTS, PROJECT
+from counts import Counts
 from durations import LIMIT, SLOW, read_seconds
 
 from keras_caption import layers
@@ -24,7 +27,7 @@ PROMISES = {
     "beam search": "decoding/test_decoding",
     "names only": "decoding/test_evidence",
     "caption my_photo.jpg": "commands/test_caption",
-    "answer my_photo.jpg": "commands/test_answer",
+    "answer my_photo.jpg": "commands/test_answer|models/test_mcan",
     "your own photos": "prepare/test_own_captions",
     "it resumes": "commands/test_run|batches/test_pipeline.*resumed",
     "report.html": "tasks/test_run_report",
@@ -34,10 +37,10 @@ PROMISES = {
     "ensembles": "models/test_ensemble",
     "the papers' tables": "experiments/test_tables",
     "checkpoints of other toolkits": "convert/",
-    "by the million": "bulk/test_bulk",
+    "by the million": "bulk/|formats/test_record_files",
     "which files can be read": "formats/",
     "attention of each word": "tasks/test_figures|demo/test_page",
-    "an error names a": "test_wheel",
+    "an error names a": "test_wheel|test_imports.*extras",
     "Each command has `--help`": "test_imports.*help",
 }
 
@@ -79,3 +82,34 @@ def test_slow_tests_exist_and_are_slow(request, quick):
     files = {name.partition("::")[0] for name in collected}
     assert not set(listed) - set(collected) - files
     assert min(listed.values()) >= LIMIT
+
+
+def test_what_moved_is_listed_and_written(tmp_path, monkeypatch, capsys):
+    slow, measured = tmp_path / "slow_tests.txt", tmp_path / "durations.txt"
+    slow.write_text("# why\n2.50 a::x[1 2]\ninf b\n3.00 c::z\n9.00 gone::y\n")
+    measured.write_text("1.00 a::x[1 2]\n2.00 a::y\n0.10 b::x\n8.00 b::y\n3.10 c::z\n")
+    monkeypatch.setattr(division, "SLOW", slow)
+    monkeypatch.setattr("sys.argv", ["division.py", str(measured), "--write"])
+    division.main()
+    assert capsys.readouterr().out.splitlines() == [
+        "    1.00 s quick now: a::x[1 2]",
+        "    2.00 s slow now: a::y",
+        "    0.10 s quick now: b::x",
+        "2 quick tests take 1 s of processor time, 3 slow ones 13 s.",
+    ]
+    assert read_seconds(slow) == {"a::y": 2, "b::y": 8, "c::z": 3.1, "gone::y": 9}
+
+
+def test_a_line_says_how_far_the_tests_are():
+    lines = []
+    counts = Counts(types.SimpleNamespace(write_line=lines.append))
+    counts.pytest_xdist_setupnodes([1, 2])
+    counts.pytest_xdist_node_collection_finished(range(1200))
+    counts.pytest_xdist_node_collection_finished(range(1200))
+    assert lines == ["2 processes import and collect the tests", "1,200 tests"]
+    for when, failed in ("call", True), ("teardown", False):
+        report = types.SimpleNamespace(when=when, failed=failed)
+        counts.pytest_runtest_logreport(report)
+    counts.begin -= 2
+    assert counts.line() == "1 of 1,200 tests, 0.5 a second, 1 failed"
+    counts.pytest_sessionfinish()
