@@ -68,8 +68,7 @@ def pytest_configure(config):
     if config.option.record:
         config.pluginmanager.register(Durations())
     if getattr(config.option, "numprocesses", None):
-        terminal = config.pluginmanager.getplugin("terminalreporter")
-        config.pluginmanager.register(Counts(terminal))
+        config.pluginmanager.register(Counts(config))
 
 
 # Of all collected tests, before pytest selects among them by marks.

@@ -102,14 +102,17 @@ def test_what_moved_is_listed_and_written(tmp_path, monkeypatch, capsys):
 
 def test_a_line_says_how_far_the_tests_are():
     lines = []
-    counts = Counts(types.SimpleNamespace(write_line=lines.append))
+    terminal = types.SimpleNamespace(write_line=lines.append)
+    plugins = types.SimpleNamespace(getplugin=lambda name: terminal)
+    counts = Counts(types.SimpleNamespace(pluginmanager=plugins))
     counts.pytest_xdist_setupnodes([1, 2])
     counts.pytest_xdist_node_collection_finished(range(1200))
     counts.pytest_xdist_node_collection_finished(range(1200))
     assert lines == ["2 processes import and collect the tests", "1,200 tests"]
     for when, failed in ("call", True), ("teardown", False):
-        report = types.SimpleNamespace(when=when, failed=failed)
+        report = types.SimpleNamespace(when=when, failed=failed, nodeid="a::b")
         counts.pytest_runtest_logreport(report)
+    assert lines.pop() == "FAILED a::b"
     counts.begin -= 2
     assert counts.line() == "1 of 1,200 tests, 0.5 a second, 1 failed"
     counts.pytest_sessionfinish()

@@ -13,40 +13,45 @@ class Counts:
     has ended, and then a dot for each.
 
     Args:
-        terminal: Plugin `terminalreporter` of pytest.
+        config: Configuration of pytest, which has no terminal yet.
     """
 
-    def __init__(self, terminal):
-        self.terminal = terminal
+    def __init__(self, config):
+        self.config = config
         self.total = self.done = self.failed = 0
         self.begin, self.ended = time.monotonic(), threading.Event()
 
     def pytest_xdist_setupnodes(self, specs):
-        self.terminal.write_line(f"{len(specs)} processes import and collect the tests")
-        threading.Thread(target=self._print, daemon=True).start()
+        self._print(f"{len(specs)} processes import and collect the tests")
+        threading.Thread(target=self._print_lines, daemon=True).start()
 
     def pytest_xdist_node_collection_finished(self, ids):
         if not self.total:
             self.total, self.begin = len(ids), time.monotonic()
-            self.terminal.write_line(f"{self.total:,} tests")
+            self._print(f"{self.total:,} tests")
 
     def pytest_report_teststatus(self, report):
-        if report.outcome in ("passed", "skipped"):
-            is_result = report.when == "call" or report.skipped
-            return report.outcome if is_result else "", "", ""
-        return None
+        if report.passed:
+            return "passed" if report.when == "call" else "", "", ""
+        is_error = report.failed and report.when != "call"
+        return "error" if is_error else report.outcome, "", report.outcome.upper()
 
     def pytest_runtest_logreport(self, report):
         self.done += report.when == "teardown"
-        self.failed += report.failed
+        if report.failed:
+            self.failed += 1
+            self._print(f"FAILED {report.nodeid}")
 
     def pytest_sessionfinish(self):
         self.ended.set()
 
-    def _print(self):
+    def _print(self, line):
+        self.config.pluginmanager.getplugin("terminalreporter").write_line(line)
+
+    def _print_lines(self):
         while not self.ended.wait(EVERY):
-            if self.total:
-                self.terminal.write_line(self.line())
+            if self.total > self.done:
+                self._print(self.line())
 
     def line(self) -> str:
         rate = self.done / (time.monotonic() - self.begin)
