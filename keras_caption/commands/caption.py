@@ -6,18 +6,21 @@ r"""Captions photos or clips with a trained model.
     keras-caption caption photo.jpg --model saved_models/spatial_prepared \
         --figure attention.png
     keras-caption caption clip.mp4 --model saved_models/video_nsa_prepared
-    keras-caption caption photo.jpg --engine litert
+    keras-caption caption photo.jpg --engine keras
 
 The default model, ngsan_coco, captions the objects that --detector finds. The default
-detector is dfine_nano_coco of KerasHub, which is downloaded once; a YOLOX network as a
-.keras file is another. Another model needs an extractor, which models have that were
-trained on photos or clips prepared by `keras-caption prepare`, or objects as regions,
-as models trained on coco_objects. The folder of a run stands for the best.keras in it.
-Models that are separated by commas form an ensemble.
+detector is downloaded once: nanodet_plus on LiteRT, or dfine_nano_coco of KerasHub; a
+YOLOX network as a .keras file is another. Another model needs an extractor, which
+models have that were trained on photos or clips prepared by `keras-caption prepare`, or
+objects as regions, as models trained on coco_objects. The folder of a run stands for
+the best.keras in it. Models that are separated by commas form an ensemble.
 
-With --engine litert, LiteRT runs the model and the detector. The captions are the
-same, and Keras and TensorFlow, which take seconds to start, are not needed. Models that
-are not in LiteRT's format are converted once, by TensorFlow, and kept.
+LiteRT, if it is installed, runs the default model with a detector that needs no
+conversion, and without options that it lacks: those of decoding, --n_best, --figure,
+--colours and --import. Keras and TensorFlow, which take seconds to start, are not
+needed then. With --engine litert, LiteRT runs any model; models and detectors that are
+not in its format are converted once, by TensorFlow, and kept. The same objects have the
+same captions.
 
 With --output, each caption is written at once: to a .csv, .jsonl or .parquet file, or
 to a contact sheet in .html. The same command resumes after an interruption. Photos

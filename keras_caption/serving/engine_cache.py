@@ -18,6 +18,7 @@ from keras_caption.features.lite_nanodet import write_nanodet
 from keras_caption.features.nanodet_download import DIGESTS, NANODET, download_nanodet
 from keras_caption.formats import built_in
 from keras_caption.formats.engine_files import (
+    DESCRIPTION,
     FORMAT,
     NAMES,
     SUFFIXES,
@@ -102,9 +103,12 @@ def detector_of(detector: str) -> pathlib.Path:
 
 
 def needs_no_tensorflow(detector: str) -> bool:
-    """Whether `detector_of` returns a detector without TensorFlow."""
-    is_ncnn = pathlib.Path(detector).suffix == ".param"
-    return detector == NANODET or is_ncnn or engine_file(detector) is not None
+    """Whether `detector_of` returns a detector for LiteRT without TensorFlow."""
+    if detector == NANODET or pathlib.Path(detector).suffix == ".param":
+        return True
+    file = engine_file(detector)  # perhaps that of another program, or engine
+    is_lite = file is not None and SUFFIXES[file.suffix] == "litert"
+    return is_lite and file.with_name(DESCRIPTION).is_file()
 
 
 def kept(
