@@ -32,7 +32,7 @@ PROMISES = {
     "it resumes": "commands/test_run|batches/test_pipeline.*resumed",
     "report.html": "tasks/test_run_report",
     "keras-caption serve": "serving/test_server",
-    "SavedModel": "serving/test_export",
+    "SavedModel": "serving/test_export|models/test_captioner.*test_export",
     "TensorFlow\nServing's REST interface": "serving/test_server",
     "ensembles": "models/test_ensemble",
     "the papers' tables": "experiments/test_tables",
