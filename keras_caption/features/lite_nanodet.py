@@ -27,7 +27,7 @@ IMAGE_SIZE, MAX_OBJECTS = 416, 36
 CLASSES, BINS = 80, 8  # of a cell; distances to a side, in strides
 STRIDES = (8, 16, 32, 64)  # of grids, in pixels
 OVERLAP = 0.6  # intersection over union of two objects of a category, at most
-SAME, VALID = 0, 1  # paddings of LiteRT
+VALID, INT32 = 1, 2  # a padding and a type of LiteRT
 
 
 def write_nanodet(path: pathlib.Path, folder: pathlib.Path) -> None:
@@ -96,7 +96,7 @@ def add_network(graph: LiteRTGraph, layers: list[NcnnLayer]) -> dict[str, Node]:
         "REDUCE_MAX", [scores, graph.constant(np.int32([2]))], shape, "Reducer"
     )
     categories = graph.add(
-        *("ARG_MAX", [scores, axis], shape, "ArgMax", "int32"), outputType=2
+        *("ARG_MAX", [scores, axis], shape, "ArgMax", "int32"), outputType=INT32
     )
     return {"boxes": boxes, "scores": best, "categories": categories}
 
