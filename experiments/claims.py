@@ -1,58 +1,56 @@
 r"""Compares the effects that the papers report with the tables in docs/results.
 
-    python experiments/claims.py
+`python experiments/results.py` writes `effects.csv`, `claims.csv` and
+`claims_earlier.csv` to docs/results. For each effect that a paper reports
+(experiments/papers/claimed.py), they hold the paper's difference, our difference with a
+95 % interval, and a verdict: `claims.csv` those of five seeds or more that began as
+today's code begins, `claims_earlier.csv` the others, and `effects.csv` what a reader
+wants to know first.
 
-writes `claims.csv` and `claims_earlier.csv` to docs/results. For each effect that a
-paper reports (experiments/papers/claimed.py), they hold the paper's difference, our
-difference with a 95 % interval, and a verdict. Our differences are those of
-`kc.evaluation.paired_difference`, over seeds and images, from files that `tables.py
---differences` wrote. Earlier tables have only means and deviations over three seeds:
-intervals are then Welch's, over seeds.
+Differences are those of `kc.evaluation.paired_difference`, over seeds and images, from
+archived runs (experiments/papers/archives.py) or from files that `tables.py
+--differences` wrote. Other tables have only means and deviations over seeds: intervals
+are then Welch's, over seeds.
 
 The log-probability of references per token decides if it is known, and else the paper's
 score. This rule, the margins within which an effect counts as none (`MARGINS`), and the
-rules of `verdict` were fixed before an effect was seen. P-values are adjusted for the
-number of comparisons in a file, by Holm and by Benjamini and Hochberg.
-Log-probabilities are in thousandths.
+rules of `verdict` were fixed before an effect was seen. The p-values of the primary
+comparisons are adjusted for their number, by Holm, those that are not trained yet
+included; all others are exploratory. Log-probabilities are in thousandths.
 """
 
 import csv
+import dataclasses
+import functools
 import math
 import pathlib
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import false_discovery_control
 
-from experiments.papers.claimed import EARLIER, SETTLED
-from keras_caption.commands.command_line import Parser, start
-from keras_caption.evaluation import Difference
+from experiments.papers.archives import archived_runs
+from experiments.papers.claimed import CLAIMS, HEADLINES, PRIMARY
+from experiments.papers.plan import PLAN, register
+from experiments.papers.rows import rows_of
+from experiments.papers.sections import items_of
+from keras_caption.evaluation import SCORES, Difference, paired_difference, ratio
+from keras_caption.models.initializers import INITIALIZATION_VERSION
 
 FOLDER = pathlib.Path(__file__).parents[1] / "docs" / "results"
-SEEDS = 3  # in tables of means and deviations
 LIKELIHOODS = "log_probability", "log_perplexity"
+LEAST_SEEDS = 5  # of `claims.csv`
 # Effects that count as none: in points, and for log-probabilities in nats.
 MARGINS = {"CIDEr-D": 2.0, "BLEU": 0.5, "all": 0.5}
 LIKELIHOOD_MARGIN = 0.005
-FILES = {"claims": SETTLED, "claims_earlier": EARLIER}
 CAME_OUT, EQUIVALENT = "came out", "equivalent"
 REVERSED, UNKNOWN = "reversed", "cannot be told"
-UNTRAINED = "base untrained"
-GAIN, LOSS = "gain", "loss"  # verdicts on effects without a number in the papers
+UNTRAINED, NOT_YET = "base untrained", "not trained yet"
+EXPLORATORY = "exploratory"  # instead of a p-value of Holm
 HEADS = (
-    *("row", "seeds", "paper's", "ours", "log-probability"),
-    *("p", "Holm", "Benjamini-Hochberg", "smallest effect", "verdict"),
+    *("row", "seeds", "paper's", "ours", "log-probability", "smallest effect"),
+    *("p", "Holm", "verdict", "initialization"),
 )
-
-
-def main(arguments):
-    parser = Parser("experiments/claims.py", __doc__, needs_library=False)
-    parser.parse_args(arguments)
-    for name, claims in FILES.items():
-        path = FOLDER / f"{name}.csv"
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows(table(claims))
-        print(f"Wrote {path}")
+GAIN, LOSS = "gain", "loss"  # verdicts on effects without a number in the papers
 
 
 class Evidence(NamedTuple):
@@ -62,50 +60,113 @@ class Evidence(NamedTuple):
         seeds: Number of seeds.
         score: `Difference` of the paper's score, in points.
         likelihood: `Difference` of log-probabilities, or `None` if not known.
+        initialization: Version of the start of the weights, as its file has it.
     """
 
-    seeds: str
+    seeds: int
     score: Difference
     likelihood: Difference | None = None
+    initialization: str = str(INITIALIZATION_VERSION)
 
     @property
     def decisive(self):
         """The difference that decides on the claim."""
         return self.score if self.likelihood is None else self.likelihood
 
+    @property
+    def is_settled(self):
+        """Whether it is of seeds enough, which began as today's code begins."""
+        is_todays = self.initialization == str(INITIALIZATION_VERSION)
+        return is_todays and self.seeds >= LEAST_SEEDS
 
-def table(claims):
-    """The heads of the columns, and the rows, lists of str."""
+
+def tables():
+    """The lines of the CSV files, dicts from column to str, by name of the file."""
     results = {
-        (claim, file): evidence(claim, file) for claim in claims for file in claim.files
+        name_of(claim, file): (claim, file, evidence(claim, file))
+        for claim in CLAIMS
+        for file in claim.files
     }
     verdicts = {
-        (claim.effect, file): verdict(claim, result)
-        for (claim, file), result in results.items()
+        name: verdict(claim, result) if result else NOT_YET
+        for name, (claim, _, result) in results.items()
     }
-    p_values = [x.decisive.p_value for x in results.values()]
-    adjusted = zip(
-        p_values, holm(p_values), false_discovery_control(p_values), strict=True
+    for name, (claim, file, _) in results.items():
+        premises = [x for x in CLAIMS if x.effect == claim.premise and file in x.files]
+        if any(verdicts[name_of(x, file)] == REVERSED for x in premises):
+            verdicts[name] = UNTRAINED
+    primary = [results[name][-1] for name in PRIMARY]
+    is_settled = [result is not None and result.is_settled for result in primary]
+    adjusted = holm(
+        [
+            result.decisive.p_value if settled else 1.0
+            for result, settled in zip(primary, is_settled, strict=True)
+        ]
     )
-    lines = [[*HEADS]]
-    for ((claim, file), result), p in zip(results.items(), adjusted, strict=True):
-        text = verdicts[claim.effect, file]
-        if verdicts.get((claim.premise, file)) == REVERSED:
-            text = UNTRAINED
+    adjusted = {
+        name: p
+        for name, p, settled in zip(PRIMARY, adjusted, is_settled, strict=True)
+        if settled
+    }
+    lines = {True: [], False: []}
+    for name, (claim, _, result) in results.items():
+        if result is None:
+            continue
         likelihood, smallest = "", f"{result.score.smallest_effect:.1f}"
         if result.likelihood is not None:
             likelihood = interval(result.likelihood, 1000, 0)
             smallest += f" / {1000 * result.likelihood.smallest_effect:.0f}"
-        paper = "" if claim.paper is None else f"{claim.paper:+.2g}"
-        name = claim.effect if len(claim.files) == 1 else f"{claim.effect}: {file}"
-        lines.append(
-            [
-                *(name, result.seeds, paper, interval(result.score), likelihood),
-                *(f"{x:.3f}" for x in p),
-                *(smallest, text),
-            ]
-        )
-    return lines
+        line = {
+            "row": name,
+            "seeds": str(result.seeds),
+            "paper's": paper_of(claim),
+            "ours": interval(result.score),
+            "log-probability": likelihood,
+            "smallest effect": smallest,
+            "p": f"{result.decisive.p_value:.3f}",
+            "Holm": f"{adjusted[name]:.3f}" if name in adjusted else EXPLORATORY,
+            "verdict": verdicts[name],
+            "initialization": result.initialization,
+        }
+        lines[result.is_settled].append(line)
+    found = {line["row"]: line for line in lines[True] + lines[False]}
+    return {
+        "effects": [*map(headline(found), HEADLINES)],
+        "claims": lines[True],
+        "claims_earlier": lines[False],
+    }
+
+
+def headline(found):
+    """A function from a `Headline` to its line, by the lines of all claims."""
+
+    def line_of(headline):
+        line = found.get(headline.effect, {})
+        text = line.get("verdict", headline.verdict)
+        smallest = line.get("smallest effect", "").partition(" ")[0]
+        return {
+            "claim": headline.claim,
+            "paper's": line.get("paper's", headline.paper),
+            "ours": line.get("ours", ""),
+            "seeds": line.get("seeds", ""),
+            "verdict": text,
+            # The reason was written for a verdict.
+            "why": headline.why.format(smallest=smallest)
+            if text == headline.verdict
+            else "",
+            "initialization": line.get("initialization", ""),
+        }
+
+    return line_of
+
+
+def name_of(claim, file):
+    """The name of a claim in one of its files."""
+    return claim.effect if len(claim.files) == 1 else f"{claim.effect}: {file}"
+
+
+def paper_of(claim):
+    return "" if claim.paper is None else f"{claim.paper:+.2g}"
 
 
 def interval(difference, scale=1, digits=1):
@@ -151,9 +212,13 @@ def sign(difference):
 
 
 def evidence(claim, file):
-    """The `Evidence` of one of our files."""
+    """The `Evidence` of one of our files; `None` if nothing was trained for it."""
+    archived = archived_evidence(claim, file)
+    path = FOLDER / f"{file}.csv"
+    if archived or not path.exists():
+        return archived
     names = claim.names
-    with open(FOLDER / f"{file}.csv", newline="", encoding="utf-8") as lines:
+    with open(path, newline="", encoding="utf-8") as lines:
         rows = [x for x in csv.DictReader(lines) if x.get("data", "") == claim.data]
     if f"{claim.column} error" in rows[0]:
         [row] = (
@@ -163,13 +228,58 @@ def evidence(claim, file):
         )
         known = [name for name in LIKELIHOODS if row.get(f"{name} error")]
         likelihoods = [compared(row, name) for name in known]
-        return Evidence(row["seeds"], compared(row, claim.column), *likelihoods)
+        likelihood = likelihoods[0] if likelihoods else None
+        score, version = compared(row, claim.column), row["initialization"]
+        return Evidence(int(row["seeds"]), score, likelihood, version)
     known = [row for row in rows if "\u00b1" in row[claim.column]]
-    one, other = (
-        next(x for x in known if is_of(x["row"], of_row))[claim.column]
-        for of_row in names
-    )
-    return Evidence(str(SEEDS), over_seeds(one, other))
+    pair = [next((x for x in known if is_of(x["row"], y)), None) for y in names]
+    if None in pair:
+        return None
+    one, other = pair
+    seeds = min(int(one["seeds"]), int(other["seeds"]))
+    score = over_seeds(one[claim.column], other[claim.column], seeds)
+    version = min(one["initialization"], other["initialization"])
+    return Evidence(seeds, score, initialization=version)
+
+
+def archived_evidence(claim, file):
+    """The `Evidence` of archived runs, or `None` if both rows are not there."""
+    rows = archived_rows(file)
+    pair = [
+        next((x for label, x in rows.items() if is_of(label, names)), None)
+        for names in claim.names
+    ]
+    if None in pair:
+        return None
+    (seeds, items, version), (of_base, base, of_other) = pair
+    differences = {
+        name: paired_difference(items[name], base[name], SCORES.get(name, ratio))
+        for name in (claim.column, *LIKELIHOODS)
+        if name in items and name in base
+    }
+    score = differences.pop(claim.column)
+    likelihood = next(iter(differences.values()), None)
+    score = dataclasses.replace(score, mean=100 * score.mean, error=100 * score.error)
+    return Evidence(min(seeds, of_base), score, likelihood, min(version, of_other))
+
+
+@functools.cache
+def archived_rows(file):
+    """The archived rows of a planned table.
+
+    Returns:
+        dict from label to number of seeds, scores of single images as `items_of`
+        returns them, and version of the start of the weights.
+    """
+    rows = {}
+    for training in {x.csv: x for x in PLAN if x.csv == file}.values():
+        register(training.setup)
+        with archived_runs(training) as runs:
+            for row in rows_of(training.table, runs):
+                versions = [str(run["initialization_version"]) for run in row.runs]
+                if row.runs:
+                    rows[row.label] = len(row.runs), items_of(row.runs), min(versions)
+    return rows
 
 
 def is_of(label, names):
@@ -185,13 +295,13 @@ def compared(row, name):
     return Difference(mean, error, degrees, int(row["items"]), True)
 
 
-def over_seeds(one, other):
+def over_seeds(one, other, seeds):
     """The difference of two means over seeds, with Welch's standard error."""
     (mean, deviation), (base, of_base) = (
         map(float, text.split("\u00b1")) for text in (one, other)
     )
-    parts = [x**2 / SEEDS for x in (deviation, of_base)]
-    degrees = sum(parts) ** 2 / sum(x**2 / (SEEDS - 1) for x in parts)
+    parts = [x**2 / seeds for x in (deviation, of_base)]
+    degrees = sum(parts) ** 2 / sum(x**2 / (seeds - 1) for x in parts)
     return Difference(mean - base, math.sqrt(sum(parts)), degrees, 0, True)
 
 
@@ -202,7 +312,3 @@ def holm(p_values):
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[number]))
         adjusted[number] = least
     return [adjusted[number] for number in range(len(p_values))]
-
-
-if __name__ == "__main__":
-    start(main)

@@ -3,18 +3,20 @@ r"""Trains one model with several seeds at once, on JAX.
     python experiments/seeds.py --seeds 0,1,2,3,4 --model nsan \
         --output_dir saved_models/nsan
 
-takes the arguments of experiments/run.py. Writes a run for each seed, such as
-`saved_models/nsan_0`, which experiments/tables.py reads. A training step is one
-computation for all seeds: weights, batches and random states have one more axis, over
-which the step is mapped (`jax.vmap`). Each seed has the initial weights, batches and
-learning rates of run.py on JAX. Training is by cross-entropy.
+takes the arguments of experiments/run.py. Writes the run of each seed, such as
+`saved_models/nsan_0`, with self-critical training in `scst` below it, as run.py does. A
+training step is one computation for all seeds: weights, batches and random states have
+one more axis, over which the step is mapped (`jax.vmap`). Each seed has the initial
+weights, batches, samples and learning rates of run.py on JAX, and its best epoch is
+kept.
 
-The weights after the last epoch are scored, once. No epoch is chosen: train to a
-plateau. Captions are scored by CIDEr-D and by the log-probability of references only,
-since METEOR and a figure take longer than the training of a small model. Finished runs
-are skipped; interrupted runs start again.
+Captions are scored by CIDEr-D and by the log-probability of references only, since
+METEOR and a figure take longer than the training of a small model. The same command
+resumes an interrupted training after its last epoch, and skips finished runs. Seeds of
+which some are an epoch ahead, or that are added later, wait for the others.
 """
 
+import itertools
 import os
 import pathlib
 import sys
@@ -30,20 +32,19 @@ import keras
 import numpy as np
 
 import keras_caption as kc
-from keras_caption.atomic import write_json
 from keras_caption.commands.command_line import Parser, import_library, names, start
 from keras_caption.commands.configuration import make_config
 from keras_caption.commands.run_arguments import parse
 from keras_caption.errors import InputError
-from keras_caption.formats.runs import SCALE
+from keras_caption.rewards import reads_of
 from keras_caption.settings.run import RUN
 from keras_caption.tasks.captioning import Captioning
 from keras_caption.tasks.reports.captioning import score_items
 from keras_caption.training import phases
-from keras_caption.training.callbacks import EpochSeeds
+from keras_caption.training.callbacks import EpochSeeds, model_of
+from keras_caption.training.early_stopping import has_stalled
 from keras_caption.training.run_directory import RunDirectory, describe
 
-CHUNK = 25  # steps in one compiled function
 ROWS = 50  # images in a batch of the evaluation
 LONGEST = 100  # greatest number of words of a scored reference
 
@@ -59,18 +60,20 @@ def main(arguments):
     options, others = parser.parse_known_args(arguments)
     import_library()
     options_of_run, settings = parse(others, __doc__)
-    runs = []
+    tasks = {}
     for seed in options.seeds:
         task, config = make_config(options_of_run.config, {**settings, "seed": seed})
-        run = Run(task(config), pathlib.Path(f"{options.output_dir}_{seed}"))
-        if run.directory.is_finished():
-            print(f"{run.directory.folder} is finished: nothing to do")
-        else:
-            runs.append(run)
-    if runs:
-        check(runs[0].task.config)
-        share_data(runs)
-        train(runs)
+        check(config)
+        tasks[pathlib.Path(f"{options.output_dir}_{seed}")] = task(config)
+    share_data([*tasks.values()])
+    run_phase([Run(task, folder) for folder, task in tasks.items()])
+    if config.get("self_critical", {}).get("epochs"):
+        run_phase(
+            [
+                Run(task, folder / "scst", start=folder / "best.keras")
+                for folder, task in tasks.items()
+            ]
+        )
 
 
 def check(config):
@@ -78,15 +81,16 @@ def check(config):
     values, reasons = config["training"], []
     for name, usual in (
         *(("scheduled_sampling", 0), ("accumulation", 1), ("average", 1)),
-        *(("patience", 0), ("max_steps", None)),
+        ("max_steps", None),
     ):
         if values.get(name, usual) != usual:
             reasons.append(f"training.{name}={values[name]}")
     for name in ("strategy", "precision"):
         if config[name] != RUN[name]:
             reasons.append(f"{name}={config[name]}")
-    if config.get("self_critical", {}).get("epochs"):
-        reasons.append("self_critical.epochs")
+    halved = config.get("self_critical", {}).get("halved_after")
+    if halved:
+        reasons.append(f"self_critical.halved_after={halved}")
     if reasons:
         raise InputError(
             f"Several seeds are not trained at once with {', '.join(reasons)}: use "
@@ -94,285 +98,353 @@ def check(config):
         )
 
 
-class Run:
-    """The run of one seed: its task, its model and its folder."""
-
-    def __init__(self, task, folder):
-        self.task = task
-        self.seed = task.config["seed"]
-        description = describe(task.config, "cross-entropy")
-        self.directory = RunDirectory(folder, description, monitor=task.monitor)
-        self.history = []
-
-    def make_model(self):
-        """Makes a model with the initial weights of run.py."""
-        task = self.task
-        self.steps = task.steps_per_epoch("training")
-        keras.utils.set_random_seed(self.seed)
-        model = task.create_model(self.vocabularies)
-        optimizer = task.make_optimizer("training", self.steps)
-        model.compile(optimizer, task.make_loss())
-        model.optimizer.build(model.trainable_variables)
-        phases.set_decoding(task, model)
-        return model
-
-    def batches(self, model):
-        """Yields batches of the model's inputs in NumPy, without end."""
-        for batch in self.task.train_batches(model, "training", 0):
-            yield in_numpy(model, batch)
-
-
-def share_data(runs):
-    """Shares the vocabularies and sizes of the first run with all runs.
+def share_data(tasks):
+    """Shares the sizes of the first task's data with all tasks.
 
     Captioners have no extractor: loading its network takes longer than training a small
     model.
     """
-    first = runs[0].task
+    first = tasks[0]
     vocabularies = first.build_vocabularies()
     if isinstance(first, Captioning):
         name, dataset = first.config["model"]["name"], first.data["dataset"]
         arguments = kc.datasets.model_sizes(name, dataset, first.builder)
     else:
         arguments = first.data_arguments()
-    for run in runs:
-        run.vocabularies = vocabularies
-        run.task.data_arguments = lambda: arguments
+    for task in tasks:
+        task.build_vocabularies = lambda: vocabularies
+        task.data_arguments = lambda: arguments
 
 
-def train(runs):
-    """Trains the runs at once, and scores each."""
-    models = [run.make_model() for run in runs]
-    model, steps = models[0], runs[0].steps
-    epochs = runs[0].task.config["training"]["epochs"]
+class Run:
+    """The run of one seed in one phase.
+
+    Args:
+        task: The task.
+        folder: `pathlib.Path` of the phase.
+        start: Path of the model that self-critical training starts from.
+    """
+
+    def __init__(self, task, folder, start=None):
+        self.task, self.start = task, start
+        self.seed = task.config["seed"]
+        self.group = "training" if start is None else "self_critical"
+        self.values = task.config[self.group]
+        self.steps = task.steps_per_epoch(self.group)
+        self.directory = RunDirectory(folder, {}, resume=True, monitor=task.monitor)
+        self.checkpoint = self.directory.checkpoint
+
+    def is_finished(self):
+        """Whether it is trained and scored; describes it first."""
+        objective = "cross-entropy" if self.start is None else "self-critical"
+        self.directory.description = describe(self.task.config, objective, self.start)
+        self.directory.check_resumable()
+        return self.directory.is_finished()
+
+    def load(self):
+        """Makes the trainer, as run.py does, or loads it to resume."""
+        model, self.epoch = self.directory.load()
+        resumed = model is not None
+        if not resumed and self.start is None:
+            keras.utils.set_random_seed(self.seed)
+            model = self.task.create_model(self.task.build_vocabularies())
+        elif not resumed:
+            model = self.task.load_model(self.start)
+        if resumed:
+            optimizer = model.optimizer
+        else:
+            optimizer = self.task.make_optimizer(self.group, self.steps)
+        phases.set_decoding(self.task, model)
+        self.directory.folder.mkdir(parents=True, exist_ok=True)
+        if self.start is None:
+            self.trainer = model
+            model.compile(optimizer, self.task.make_loss())
+        else:
+            reward = self.task.make_reward(model, self.directory, resumed)
+            self.trainer = phases.self_critical_trainer(self.task, model, reward)
+            self.trainer.compile(optimizer)
+        if not optimizer.built:
+            optimizer.build(model.trainable_variables)
+        if not self.is_trained:
+            self.directory.begin()
+        self.checkpoint.set_model(self.trainer)
+
+    @property
+    def is_trained(self):
+        stop = self.values.get("stop_on", self.task.monitor)
+        stalled = has_stalled(
+            self.checkpoint.history, stop, self.values.get("patience", 0)
+        )
+        return self.epoch >= self.values["epochs"] or stalled
+
+    def batches(self):
+        """Yields batches in NumPy, without end."""
+        model = model_of(self.trainer)
+        for batch in self.task.train_batches(model, self.group, self.epoch):
+            yield in_numpy(self.trainer, batch)
+
+
+def run_phase(runs):
+    """Trains the runs of a phase that are not finished, and scores them."""
+    todo = [run for run in runs if not run.is_finished()]
     for run in runs:
-        run.directory.begin()
-    state = stacked([state_of(x) for x in models])
-    step = compiled_steps(model)
-    streams = [run.batches(model) for run in runs]
-    shapes = None  # the largest so far, so that few functions are compiled
+        if run not in todo:
+            print(f"{run.directory.folder} is finished: nothing to do")
+    for run in todo:
+        run.load()
+    while active := [run for run in todo if not run.is_trained]:
+        epoch = min(run.epoch for run in active)
+        behind = [run for run in active if run.epoch == epoch]
+        train(
+            behind,
+            min((run.epoch for run in active if run.epoch > epoch), default=None),
+        )
+    if todo:
+        score(todo)
+
+
+def train(runs, until=None):
+    """Trains runs at once that have done the same epochs.
+
+    Args:
+        runs: List of `Run`.
+        until: int, number of epochs after which to stop. Defaults to the last.
+    """
+    trainer, steps, first = runs[0].trainer, runs[0].steps, runs[0].epoch
+    model = model_of(trainer)
+    step, state = compiled_step(trainer), stacked(runs)
+    seeds = np.array([run.seed for run in runs], "int32")
+    streams = [run.batches() for run in runs]
     validation = runs[0].task.validation(model)
     validation.set_model(model)
-    validation_loss, validation.loss = ValidationLosses(model, validation), None
-    for epoch in range(epochs):
-        began, losses = time.monotonic(), []
-        state = with_epoch_seeds(model, state, [run.seed for run in runs], epoch)
-        for first in range(0, steps, CHUNK):
-            count = min(CHUNK, steps - first)
-            shapes, batches = padded(
-                [[next(x) for x in streams] for _ in range(count)], shapes
-            )
-            state, loss = step(state, batches)
-            losses.append(np.asarray(loss))
-        losses = np.concatenate(losses).mean(axis=0)
-        if not np.isfinite(losses).all():
-            raise InputError(f"The losses of epoch {epoch + 1} are {losses}.")
-        validation_losses = validation_loss(state)
-        for number, run in enumerate(runs):
-            logs = {"loss": losses[number], "val_loss": validation_losses[number]}
-            restore(model, state, number)
-            validation.on_epoch_end(epoch, logs)
-            logs = {name: float(x) for name, x in logs.items()}
-            done = {"epoch": epoch + 1, "iterations": (epoch + 1) * steps}
-            run.history.append({**done, "scale": SCALE, **logs})
+    validation_loss, validation.loss = ValidationLosses(trainer, validation), None
+    for epoch in range(first, until or runs[0].values["epochs"]):
+        began = time.monotonic()
+        state = begin_epoch(runs, state, epoch)
+        for _ in range(steps):
+            logs, state = step(state, seeds, padded([next(x) for x in streams]))
+        trained = time.monotonic() - began
+        logs = {name: np.asarray(x) for name, x in logs.items()}
+        if not np.isfinite(logs["loss"]).all():
+            raise InputError(f"The losses of epoch {epoch + 1} are {logs['loss']}.")
+        logs["val_loss"] = validation_loss(state)
+        # The first run is the last: its trainer, which generates for all, ends with
+        # its own state.
+        for number, run in reversed([*enumerate(runs)]):
+            if run.is_trained:  # before the others
+                continue
+            for restored in {run.trainer, trainer}:
+                restore(restored, state, number)
+            row = {name: float(x[number]) for name, x in logs.items()}
+            validation.on_epoch_end(epoch, row)
+            run.checkpoint.on_epoch_end(epoch, row)
+            run.epoch = epoch + 1
+        means = ", ".join(f"{name} {x.mean():.4f}" for name, x in logs.items())
         print(
-            f"Epoch {epoch + 1}/{epochs}: {time.monotonic() - began:.0f} s, "
-            f"{len(runs)} seeds, mean loss {losses.mean():.4f}, of validation "
-            f"{validation_losses.mean():.4f}",
+            f"Epoch {epoch + 1}/{runs[0].values['epochs']}: {trained:.0f} s and "
+            f"{time.monotonic() - began - trained:.0f} s of validation, {len(runs)} "
+            f"seeds, {means}",
             flush=True,
         )
-    likelihoods = [None] * len(runs)
-    if isinstance(runs[0].task, Captioning):
-        likelihoods = reference_scores(runs[0].task, model, state)
-    for number, run in enumerate(runs):
-        restore(model, state, number)
-        finish(run, model, likelihoods[number])
+        if all(run.is_trained for run in runs):
+            return
 
 
-def state_of(model):
-    """Three lists: trainable variables, other variables, and the optimizer's."""
-    return [
-        [variable.value for variable in variables]
-        for variables in (
-            model.trainable_variables,
-            model.non_trainable_variables,
-            model.optimizer.variables,
-        )
-    ]
+# === States of all seeds ===
+# The values of `ReplicaTraining.step_variables`. The first axis of a value is that of
+# the seeds; tables of a reward, the same for all, have none.
 
 
-def in_numpy(model, batch):
-    """The inputs of a model in a batch, as NumPy arrays."""
-    inputs, *others = batch
-    read = {name: inputs[name] for name in model.call_specs if name in inputs}
-    return keras.tree.map_structure(np.asarray, (read, *others))
+def axes_of(trainer):
+    """The axis of seeds of each value: 0, or `None` without one."""
+    tables = {id(v) for v in getattr(getattr(trainer, "reward", None), "variables", ())}
+    return tuple(
+        [None if id(v) in tables else 0 for v in group]
+        for group in trainer.step_variables
+    )
 
 
-def stacked(states):
-    return jax.tree.map(lambda *x: jax.numpy.stack(x), *states)
+def stacked(runs):
+    """The states of runs as one."""
+    states = [[[v.value for v in x] for x in r.trainer.step_variables] for r in runs]
+    return tuple(
+        [
+            values[0] if axis is None else jax.numpy.stack(values)
+            for axis, *values in zip(axes, *groups, strict=True)
+        ]
+        for axes, *groups in zip(axes_of(runs[0].trainer), *states, strict=True)
+    )
 
 
-def restore(model, state, number):
-    """Assigns the variables of one seed to the model, for scoring."""
-    for variables, values in zip(
-        (model.trainable_variables, model.non_trainable_variables), state, strict=False
-    ):
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value[number])
+def restore(trainer, state, number):
+    """Assigns the state of one seed to the variables of a trainer."""
+    groups = trainer.step_variables, axes_of(trainer), state
+    for variables, axes, values in zip(*groups, strict=True):
+        for variable, axis, value in zip(variables, axes, values, strict=True):
+            if axis is not None:
+                variable.assign(value[number])
 
 
-def with_epoch_seeds(model, state, seeds, epoch):
-    """The state with the random states of an epoch, as `EpochSeeds` sets them."""
-    per_seed = []
-    for seed in seeds:
-        callback = EpochSeeds(seed)
-        callback.set_model(model)
+def begin_epoch(runs, state, epoch):
+    """The state with the random states of an epoch, and logs of no step."""
+    for run in runs:
+        callback = EpochSeeds(run.seed)
+        callback.set_model(run.trainer)
         callback.on_epoch_begin(epoch)
-        per_seed.append([v.value for v in model.non_trainable_variables])
+        run.trainer.reset_metrics()
+    weights, others, optimizer, _ = state
+    _, fresh, _, metrics = stacked(runs)
+    variables = runs[0].trainer.non_trainable_variables
     others = [
         new if "seed_generator_state" in variable.path else old
-        for variable, old, new in zip(
-            model.non_trainable_variables, state[1], stacked(per_seed), strict=True
-        )
+        for variable, old, new in zip(variables, others, fresh, strict=True)
     ]
-    return [state[0], others, state[2]]
+    return weights, others, optimizer, metrics
 
 
-def compiled_steps(model):
-    """A compiled function from stacked states and batches to states and losses."""
+def compiled_step(trainer):
+    """A compiled function of the states, seeds and batches to logs and states."""
+    axes = axes_of(trainer)
 
-    def loss_of(weights, others, batch):
-        inputs, targets, sample_weights = batch
-        outputs, others = model.stateless_call(weights, others, inputs, training=True)
-        return model.loss(targets, outputs, sample_weights), others
+    def step(state, seed, batch):
+        if hasattr(trainer, "reward"):
+            trainer.seed = seed  # of the samples
+        return trainer.train_step(state, batch)
 
-    def step(state, batch):
-        weights, others, optimizer = state
-        differentiated = jax.value_and_grad(loss_of, has_aux=True)
-        (loss, others), gradients = differentiated(weights, others, batch)
-        weights, optimizer = model.optimizer.stateless_apply(
-            optimizer, gradients, weights
-        )
-        return [weights, others, optimizer], loss
+    mapped = jax.vmap(step, in_axes=(axes, 0, 0), out_axes=(0, axes))
+    return jax.jit(mapped, donate_argnums=0)
 
-    def steps(state, batches):
-        return jax.lax.scan(jax.vmap(step), state, batches)
 
-    return jax.jit(steps, donate_argnums=0)
+# === Batches ===
+
+
+def in_numpy(trainer, batch):
+    """What a step reads of a batch, as NumPy arrays."""
+    inputs, *others = batch
+    read = model_of(trainer).call_specs
+    if hasattr(trainer, "reward"):
+        needed = "references", *reads_of(trainer.reward)
+        read, others = {*trainer.model.input_specs, *needed}, []
+    inputs = {name: inputs[name] for name in read if name in inputs}
+    return keras.tree.map_structure(np.asarray, (inputs, *others))
+
+
+def padded(batches):
+    """Stacks batches of one structure, with zeros as padding.
+
+    Zeros are padding in every kind of input, and False in masks and weights. Batches
+    have few shapes already, see `Task.few_shapes`, and so has the largest of several.
+    """
+    tensors = []
+    for arrays in zip(*map(keras.tree.flatten, batches), strict=True):
+        shape = np.max([x.shape for x in arrays], axis=0)
+        whole = np.zeros((len(arrays), *shape), arrays[0].dtype)
+        for row, x in zip(whole, arrays, strict=True):
+            row[tuple(map(slice, x.shape))] = x
+        tensors.append(whole)
+    return keras.tree.pack_sequence_as(batches[0], tensors)
+
+
+# === Validation and scores ===
 
 
 class ValidationLosses:
     """Losses over the validation split, of all seeds at once.
 
     Args:
-        model: The compiled model.
+        trainer: A trainer of the model, whose states are given.
         validation: Validation callback of the task. Its `loss` has the batches.
     """
 
-    def __init__(self, model, validation):
-        self.batches = of_one_shape(model, validation.loss.batches)
+    def __init__(self, trainer, validation):
+        model = model_of(trainer)
+        batches = [in_numpy(model, x) for x in validation.loss.batches]
+        self.batches, self.trainer = padded(batches), trainer
 
-        def losses(state, batches):
+        def losses(weights, others, batches):
             def sums(batch):
-                inputs, targets, weights = batch
-                outputs, _ = model.stateless_call(*state[:2], inputs, training=False)
-                tokens = jax.numpy.sum(weights, dtype="float32")
-                return model.loss(targets, outputs, weights) * tokens, tokens
+                inputs, targets, valid = batch
+                outputs, _ = model.stateless_call(
+                    weights, others, inputs, training=False
+                )
+                tokens = jax.numpy.sum(valid, dtype="float32")
+                return model.loss(targets, outputs, valid) * tokens, tokens
 
             losses, tokens = jax.lax.map(sums, batches)
             return losses.sum() / tokens.sum()
 
-        self.losses = jax.jit(jax.vmap(losses, in_axes=(0, None)))
+        self.losses = jax.jit(jax.vmap(losses, in_axes=(0, 0, None)))
 
     def __call__(self, state):
-        return np.asarray(self.losses(state, self.batches))
+        names = [id(v) for group in self.trainer.step_variables for v in group]
+        values = dict(zip(names, itertools.chain(*state), strict=True))
+        model = model_of(self.trainer)
+        groups = model.trainable_variables, model.non_trainable_variables
+        weights, others = ([values[id(v)] for v in group] for group in groups)
+        return np.asarray(self.losses(weights, others, self.batches))
 
 
-def of_one_shape(model, batches):
-    """Stacks batches along a new first axis."""
-    _, whole = padded([[in_numpy(model, batch)] for batch in batches])
-    return jax.tree.map(lambda x: x[:, 0], whole)
-
-
-def padded(batches, shapes=None):
-    """Stacks batches of steps and seeds, with zeros as padding.
-
-    Zeros are padding in every kind of input, and False in masks and weights.
-
-    Args:
-        batches: List of steps, each a list of the batches of all seeds.
-        shapes: Least shapes of the tensors of a batch.
-
-    Returns:
-        The shapes, and one batch whose tensors have axes of steps and seeds in front.
-    """
-    flat = [[keras.tree.flatten(batch) for batch in row] for row in batches]
-    sizes = [[x.shape for x in tensors] for row in flat for tensors in row]
-    sizes += [shapes] if shapes else []
-    shapes = [tuple(np.max(tensor, axis=0)) for tensor in zip(*sizes, strict=True)]
-    tensors = []
-    for number, shape in enumerate(shapes):
-        dtype = flat[0][0][number].dtype
-        whole = np.zeros((len(flat), len(flat[0]), *shape), dtype)
-        for i, row in enumerate(flat):
-            for k, seed_tensors in enumerate(row):
-                x = seed_tensors[number]
-                whole[(i, k, *(slice(size) for size in x.shape))] = x
-        tensors.append(whole)
-    return shapes, keras.tree.pack_sequence_as(batches[0][0], tensors)
-
-
-def finish(run, model, likelihoods):
-    """Scores and records a run.
-
-    Args:
-        run: `Run`.
-        model: The model, with its weights.
-        likelihoods: For a captioner, an entry of `reference_scores`, else `None`.
-    """
-    folder, task = run.directory.folder, run.task
-    write_json(folder / "history.json", run.history)
-    model.save(folder / "best.keras")
-    if likelihoods is None:
-        scores = task.evaluate(model, folder)
-    else:
-        examples = task.read("test")
-        references = kc.datasets.references(examples)
-        batches = kc.batches.image_batches(examples, ROWS, model.input_specs)
-        captions, ids = model.caption(batches), kc.datasets.given_ids(task.builder)
-        scores = score_items(captions, references, likelihoods, folder, ids)
+def score(runs):
+    """Scores the best models of runs, and marks the runs as finished."""
+    models = [kc.models.load(run.directory.folder) for run in runs]
+    task, model = runs[0].task, models[0]
+    phases.set_decoding(task, model)
+    likelihoods = [None] * len(runs)
+    if isinstance(task, Captioning):
+        likelihoods = reference_scores(task, models)
     parameters = phases.count_parameters(model)
-    run.directory.finish(model.name, scores, parameters=parameters)
-    print(f"{folder}: " + ", ".join(f"{k} {x:.4f}" for k, x in scores.items()))
+    weights = [other.get_weights() for other in models]
+    for run, values, of_run in zip(runs, weights, likelihoods, strict=True):
+        model.set_weights(values)
+        folder = run.directory.folder
+        if of_run is None:
+            scores = run.task.evaluate(model, folder)
+        else:
+            examples = run.task.read("test")
+            references = kc.datasets.references(examples)
+            batches = kc.batches.image_batches(examples, ROWS, model.input_specs)
+            captions = model.caption(batches)
+            ids = kc.datasets.given_ids(run.task.builder)
+            scores = score_items(captions, references, of_run, folder, ids)
+        run.directory.finish(model.name, scores, parameters=parameters)
+        print(f"{folder}: " + ", ".join(f"{k} {x:.4f}" for k, x in scores.items()))
 
 
-def reference_scores(task, model, state):
+def reference_scores(task, models):
     """Log-probabilities per token of the references of the test split.
 
     Returns:
-        List of a dict for each seed, from image id to a list of float.
+        List of a dict for each model, from image id to a list of float.
     """
-    examples = task.read("test")
+    model, examples = models[0], task.read("test")
     references = kc.datasets.references(examples)
-    batches = of_one_shape(
-        model,
-        kc.batches.reference_batches(
-            examples, model.vocabulary, ROWS, LONGEST, model.input_specs
-        ),
+    batches = kc.batches.reference_batches(
+        examples, model.vocabulary, ROWS, LONGEST, model.input_specs
     )
+    batches = padded([in_numpy(model, batch) for batch in batches])
 
-    def scores(state, batches):
+    def scores(weights, others, batches):
         def of_batch(batch):
-            inputs, targets, weights = batch
-            logits, _ = model.stateless_call(*state[:2], inputs, training=False)
+            inputs, targets, valid = batch
+            logits, _ = model.stateless_call(weights, others, inputs, training=False)
             logits = jax.nn.log_softmax(logits)
             chosen = jax.numpy.take_along_axis(logits, targets[..., None], axis=-1)
-            sums = jax.numpy.sum(chosen[..., 0] * weights, axis=-1)
-            return sums / jax.numpy.maximum(weights.sum(axis=-1), 1)
+            sums = jax.numpy.sum(chosen[..., 0] * valid, axis=-1)
+            return sums / jax.numpy.maximum(valid.sum(axis=-1), 1)
 
         return jax.lax.map(of_batch, batches)
 
-    likelihoods = jax.jit(jax.vmap(scores, in_axes=(0, None)))(state, batches)
+    groups = (
+        [x.trainable_variables for x in models],
+        [x.non_trainable_variables for x in models],
+    )
+    weights, others = (
+        [jax.numpy.stack([v.value for v in x]) for x in zip(*group, strict=True)]
+        for group in groups
+    )
+    likelihoods = jax.jit(jax.vmap(scores, in_axes=(0, 0, None)))(
+        weights, others, batches
+    )
     likelihoods = np.asarray(likelihoods)
     # (seeds, batches, images, references) to (seeds, images, references)
     likelihoods = likelihoods.reshape(len(likelihoods), -1, likelihoods.shape[-1])

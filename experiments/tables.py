@@ -20,9 +20,16 @@ trains the runs that a table lacks, three seeds of each cell, and resumes after 
 interruption. Arguments behind `--` are passed to experiments/run.py. If they name the
 experiment of the paper, such as `--config wmt14_area_lstm`, each cell has its values in
 the paper or in the authors' released code.
+
+    python experiments/tables.py --run --all --data DATA --budget 60
+
+trains all that docs/results shows and that is not trained yet, the most wanted first
+(experiments/papers/plan.py), for 60 hours, and rebuilds the documents' tables after
+each cell. The same command resumes after an interruption.
 """
 
 import collections
+import os
 import pathlib
 import subprocess
 import sys
@@ -33,10 +40,12 @@ from experiments.papers.rows import (
     Row,
     cells_of,
     ensembles_of,
+    name_of_cell,
     notes_of,
     rows_of,
     task_of_table,
 )
+from experiments.papers.runner import run_all
 from experiments.papers.sections import (
     Section,
     show,
@@ -52,6 +61,9 @@ def main(arguments):
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options = parse(arguments[:end])
     folders = list(options.folders)
+    if options.all:
+        run_all(options.output_dir, options.data, options.budget)
+        return
     if options.run:
         for table in options.table:
             folders += train(table, options, arguments[end + 1 :])
@@ -113,6 +125,18 @@ def parse(arguments):
         "--run", action="store_true", help="train the runs that --table lacks"
     )
     parser.add_argument(
+        "--all", action="store_true", help="with --run: all planned tables"
+    )
+    parser.add_argument(
+        "--budget", type=float, help="with --all: hours after which to stop"
+    )
+    parser.add_argument(
+        "--data",
+        default=os.environ.get("KERAS_CAPTION_DATA", "."),
+        help="with --all: folder of coco_val2017 and multi30k; defaults to that of the "
+        "environment variable KERAS_CAPTION_DATA",
+    )
+    parser.add_argument(
         "--at_once",
         action="store_true",
         help="with --run: all seeds of a cell together, on JAX, see "
@@ -142,8 +166,10 @@ def parse(arguments):
             parser.error(f"there is no table {table!r}: those are {', '.join(TABLES)}")
         if options.run and task_of_table(table) is None:
             parser.error(f"--run: {TABLES[table].title} has no models to train")
-    if options.run and not options.table:
-        parser.error("--run needs --table")
+    if options.run and not (options.table or options.all):
+        parser.error("--run needs --table or --all")
+    if options.all and (options.table or not options.run):
+        parser.error("--all needs --run, and no --table")
     return options
 
 
@@ -186,7 +212,7 @@ def train(table, options, arguments):
         runs = [(row, seeds) for row in cells]
     folders = []
     for number, (row, run_seeds) in enumerate(runs):
-        folder = folder_of(options.output_dir, row.model, row.overrides)
+        folder = pathlib.Path(options.output_dir, name_of_cell(row))
         seed_folders = [pathlib.Path(f"{folder}_{seed}") for seed in run_seeds]
         folders += seed_folders
         print(f"\n{table}: {number + 1} of {len(runs)}, {seed_folders[0]}", flush=True)
@@ -212,17 +238,11 @@ def train(table, options, arguments):
     ]
 
 
-def folder_of(output_dir, name, overrides):
-    """The folder of a cell's runs, without their seed."""
-    values = "".join(f"_{value}" for value in overrides.values())
-    return pathlib.Path(output_dir) / f"{name}{values}"
-
-
 def make_ensemble(row, seeds, options, arguments):
     """Scores the ensemble of a row; returns its folder, or `None` without members."""
     part = "scst" if row.objective == SELF_CRITICAL else "."
     top = options.output_dir
-    cell = folder_of(top, row.model, row.overrides)
+    cell = pathlib.Path(top, name_of_cell(row))
     members = [pathlib.Path(f"{cell}_{seed}") / part for seed in seeds]
     if len(members) < row.members or not all(f.exists() for f in members):
         print(f"\n{row.label}, {row.objective}: skipped, its members are not trained")

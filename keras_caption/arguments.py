@@ -49,10 +49,28 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Finite = Annotated[float, Field(allow_inf_nan=False), InFloat32]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), InFloat32]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), InFloat32]
+Seconds = Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)]
+SecondsAboveZero = Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)]
+Port = Annotated[int, Field(ge=0, lt=2**16)]  # 0 for any free one
 Share = Annotated[float, Field(ge=0, le=1)]
 ShareBelowOne = Annotated[float, Field(ge=0, lt=1)]
 ShareAboveZero = Annotated[float, Field(gt=0, le=1), InFloat32]
 Samples = Annotated[int, Field(ge=1, le=100)]  # of an image; each takes its memory
+
+
+def check_rising(points: list[list[float]]) -> list[list[float]]:
+    """Returns points of a function; a pydantic error unless the function rises."""
+    if (np.diff(points, axis=0) < 0).any():
+        raise PydanticCustomError("rising", "Input should be pairs that rise")
+    return points
+
+
+# Points of a rising function from shares to shares, a list of pairs.
+Calibration = Annotated[
+    list[Annotated[list[Share], Field(min_length=2, max_length=2)]],
+    Field(min_length=1),
+    AfterValidator(check_rising),
+]
 
 
 def check(kind: Any, **arguments: Any) -> None:

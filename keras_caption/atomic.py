@@ -1,9 +1,11 @@
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import pathlib
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
@@ -15,18 +17,9 @@ from keras_caption.errors import InputError
 # while its file names a process of this machine that runs.
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
-FOLDER = "KERAS_CAPTION_CACHE"  # a variable of the environment
-
-
-def cache_folder() -> pathlib.Path | None:
-    """The folder of what is kept for later processes, or `None` to keep nothing.
-
-    It is that of the environment variable KERAS_CAPTION_CACHE, empty for none, or
-    `keras_caption` in the user's cache.
-    """
-    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    folder = os.environ.get(FOLDER, str(pathlib.Path(cache) / "keras_caption"))
-    return pathlib.Path(folder).absolute() if folder else None
+# Bytes of what a temporary name has of a name: file systems allow 255 in all, those
+# that encrypt names as few as 143.
+LONGEST, LONGEST_SUFFIX = 90, 16
 
 
 @contextlib.contextmanager
@@ -140,6 +133,44 @@ def naming(
         raise
 
 
+def keep_attributes(path: str | os.PathLike, partial: str | os.PathLike) -> None:
+    """Gives a file that will replace another one the attributes of that one.
+
+    These are owner, group, mode, time of the last change and, where Python reads them,
+    which is on Linux, extended attributes, among them access control lists.
+
+    Args:
+        path: Path of the file to be replaced.
+        partial: Path of the new file.
+
+    Raises:
+        InputError: If one of them cannot be kept; the message is the reason.
+    """
+    with contextlib.suppress(OSError):  # what is not kept is seen by comparing
+        old, new = os.stat(path), os.stat(partial)
+        if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+            os.chown(partial, old.st_uid, old.st_gid)
+        shutil.copystat(path, partial)
+    before, after = _attributes(path), _attributes(partial)
+    lost = [name for name, value in before.items() if after[name] != value]
+    if lost:
+        raise InputError(f"its {' and '.join(lost)} cannot be kept")
+
+
+def _attributes(path):
+    state, extended = os.stat(path), {}
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):  # of a file system without them
+            extended = {name: os.getxattr(path, name) for name in os.listxattr(path)}
+    return {
+        "owner": state.st_uid,
+        "group": state.st_gid,
+        "mode": stat.S_IMODE(state.st_mode),
+        "time": state.st_mtime_ns,
+        "extended attributes": extended,
+    }
+
+
 def write_json(path: str | os.PathLike, content: Any) -> None:
     """Writes a JSON file that appears whole or not at all."""
     with replacing(path) as partial:
@@ -178,8 +209,8 @@ def exclusive_file(path: str | os.PathLike) -> Iterator[None]:
     """Keeps other processes from writing to a file during a block.
 
     Only writers that use this lock are kept out. The lock is the file `.NAME.lock`
-    beside the file, which is removed at the end of the block, as are folders that were
-    created for it and are left empty.
+    beside the file, or one with the digest of a long name. It is removed at the end of
+    the block, as are folders that were created for it and are left empty.
 
     Args:
         path: Path of the file, which need not exist; links are followed.
@@ -191,7 +222,9 @@ def exclusive_file(path: str | os.PathLike) -> Iterator[None]:
     target = pathlib.Path(os.path.realpath(path))
     created = [folder for folder in target.parents if not folder.exists()]
     target.parent.mkdir(parents=True, exist_ok=True)
-    lock = target.with_name(f".{target.name}.lock")
+    digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
+    is_long = len(os.fsencode(target.name)) > LONGEST
+    lock = _hidden(target, f"{digest}.lock" if is_long else "lock")
     with _locked(lock, path, "file"):
         try:
             yield
@@ -254,7 +287,17 @@ def _check_replaceable(path, folder_of):
 
 
 def _beside(path, kind):
-    return path.with_name(f".{path.stem}.{uuid.uuid4().hex[:12]}.{kind}{path.suffix}")
+    """A new name with the suffix of a path, as libraries tell formats by it."""
+    suffix = path.suffix if len(os.fsencode(path.suffix)) <= LONGEST_SUFFIX else ""
+    return _hidden(path, f"{uuid.uuid4().hex[:12]}.{kind}{suffix}")
+
+
+def _hidden(path, ending):
+    """A hidden path beside another, with as much of its name as is surely allowed."""
+    name = path.stem if path.suffix and ending.endswith(path.suffix) else path.name
+    if len(os.fsencode(name)) > LONGEST:
+        name = os.fsencode(name)[:LONGEST].decode("utf-8", "ignore")
+    return path.with_name(f".{name}.{ending}")
 
 
 def _remove(path):

@@ -1,12 +1,17 @@
 """Compiled functions: when by XLA, for which shapes, and where they are kept."""
 
+import atexit
 import contextlib
+import errno
 import functools
 import hashlib
 import importlib.metadata
 import itertools
 import os
 import pathlib
+import re
+import shutil
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -16,7 +21,7 @@ from typing import Any, Literal
 import keras
 
 from keras_caption.arguments import check
-from keras_caption.atomic import cache_folder
+from keras_caption.caches import Cache, cache_folder
 from keras_caption.progress import report
 
 JitCompile = bool | Literal["auto"]
@@ -31,6 +36,9 @@ LEAST_ROWS = 64
 REPEATS = 16
 PATIENCE = 5.0  # seconds of compilation of which nothing is said
 FOLDER_SIZE = 4 * 2**30  # greatest, in bytes, of the compilations that are kept
+ROOM = 2**28  # bytes that a compilation needs at most, and that must be free
+WORKING = "keras_caption_xla_"  # beginning of the name of a process's own folder
+KEPT = "xla_compile_cache__*"  # names of compilations
 
 
 def round_up(size: int) -> int:
@@ -197,6 +205,27 @@ def compile_function(
     return torch.no_grad()(function)
 
 
+def one_after_another(first: Any, second: Any) -> tuple[Any, Any]:
+    """Makes a compiled function compute what follows from `second` after `first`.
+
+    Args:
+        first, second: Nested structures of tensors.
+
+    Returns:
+        Both, of the same values.
+    """
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.lax.optimization_barrier((first, second))
+    import tensorflow as tf
+
+    with tf.control_dependencies(keras.tree.flatten(first)):
+        return first, keras.tree.map_structure(
+            lambda x: None if x is None else tf.identity(x), second
+        )
+
+
 def compile_from_second_call(function: Callable, variables: list) -> Callable:
     """`function`, compiled, but a first call of one example runs eagerly.
 
@@ -228,27 +257,73 @@ def keep_compilations(folder: str | os.PathLike | None = None) -> None:
     with TensorFlow, which reads the setting once.
 
     Args:
-        folder: Path of the folder. Defaults to `keras_caption.atomic.cache_folder`.
-            What was not used for the longest time is deleted beyond 4 GB.
+        folder: Path of the folder. Defaults to `keras_caption.caches.cache_folder`.
+            What was not used for the longest time is deleted beyond 4 GB. What is
+            damaged there is compiled anew.
     """
+    global _kept
     folder = cache_folder() if folder is None else pathlib.Path(folder).absolute()
     if folder is None or keras.backend.backend() == "torch":
         return
     folder /= keras.backend.backend()
-    with contextlib.suppress(OSError):  # it only saves time
-        if keras.backend.backend() == "jax":
-            import jax
+    if keras.backend.backend() == "jax":  # which warns of damage and full disks
+        import jax
 
-            jax.config.update("jax_compilation_cache_dir", str(folder))
-            jax.config.update("jax_compilation_cache_max_size", FOLDER_SIZE)
-            return
-        folder /= machine()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        delete_oldest(folder)
-        flag = f"--tf_xla_persistent_cache_directory={folder}"
-        flags = os.environ.get("TF_XLA_FLAGS", "")
-        if "persistent_cache_directory" not in flags:
-            os.environ["TF_XLA_FLAGS"] = f"{flags} {flag}".strip()
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_compilation_cache_max_size", FOLDER_SIZE)
+        return
+    of_others = rf"--tf_xla_persistent_cache_directory=\S*{WORKING}\w*"
+    flags = os.environ.get("TF_XLA_FLAGS", "")
+    if _kept is not None and str(_kept.working) in flags:
+        return
+    flags = re.sub(of_others, "", flags)  # of the process that began this one
+    if "persistent_cache_directory" in flags:
+        return
+    try:
+        _kept = KeptCompilations(folder / machine())
+    except OSError as error:
+        report(f"What XLA compiles is not kept: {error.strerror}.")
+        return
+    flag = f"--tf_xla_persistent_cache_directory={_kept.working}"
+    os.environ["TF_XLA_FLAGS"] = f"{flags} {flag}".strip()
+
+
+class KeptCompilations:
+    """The compilations that are kept, as TensorFlow reads and writes them.
+
+    TensorFlow fails if it cannot read a file of its folder or write to it. So it gets
+    a folder of this process alone, `working`, with links to what is whole in the cache,
+    of which new files are copied to the cache.
+
+    Args:
+        folder: `pathlib.Path` of the cache.
+
+    Raises:
+        OSError: If there is no room for the folder.
+    """
+
+    def __init__(self, folder: pathlib.Path):
+        self.cache = Cache(folder, "what XLA compiles")
+        self.working = pathlib.Path(tempfile.mkdtemp(prefix=WORKING))
+        atexit.register(shutil.rmtree, self.working, ignore_errors=True)
+        if shutil.disk_usage(self.working).free < ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with contextlib.suppress(OSError):
+            delete_oldest(folder)
+        for name, path in self.cache.find().items():
+            (self.working / name).symlink_to(path)
+
+    def keep(self) -> None:
+        """Copies what TensorFlow has compiled to the cache."""
+        for path in self.working.glob(KEPT):
+            if path.is_symlink():
+                continue
+            if kept := self.cache.keep(path.name, path):
+                path.unlink()
+                path.symlink_to(kept)
+
+
+_kept: KeptCompilations | None = None
 
 
 def machine() -> str:
@@ -271,7 +346,7 @@ def machine() -> str:
 
 def delete_oldest(folder: pathlib.Path, greatest: int = FOLDER_SIZE) -> None:
     """Deletes compilations beyond a number of bytes, the least recently used."""
-    files = [(path, path.stat()) for path in folder.glob("xla_compile_cache__*")]
+    files = [(path, path.stat()) for path in folder.glob(KEPT)]
     files.sort(key=lambda item: max(item[1].st_atime, item[1].st_mtime), reverse=True)
     total = 0
     for path, status in files:
@@ -295,7 +370,10 @@ def noting_compilations(function: Callable, described: Hashable) -> Callable:
             return function(*args)
         known.add(shapes)
         with noted_compilation(), stable_names((described, shapes)):
-            return function(*args)
+            result = function(*args)
+        if _kept is not None:
+            _kept.keep()
+        return result
 
     return call
 

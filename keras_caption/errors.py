@@ -34,19 +34,29 @@ def input_errors() -> Iterator[None]:
 
 
 def need_tensorflow(what: str) -> None:
-    """Raises `InputError` on another backend of Keras than TensorFlow.
+    """Raises `InputError` on another backend of Keras than TensorFlow, see below."""
+    need_backend(what, "TensorFlow")
+
+
+def need_backend(what: str, *names: str) -> None:
+    """Raises `InputError` on another backend of Keras than those that are named.
 
     Args:
-        what: str, what runs on TensorFlow alone, to begin the message.
+        what: str, what runs on these backends alone, to begin the message.
+        *names: str, the backends as they are written, the one to recommend first.
     """
     import keras
 
-    if keras.backend.backend() != "tensorflow":
+    if keras.backend.backend() not in map(str.lower, names):
         raise InputError(
-            f"{what} needs the TensorFlow backend of Keras: set "
-            f"KERAS_BACKEND=tensorflow. The backend here is {keras.backend.backend()}."
+            f"{what} needs the {' or '.join(names)} backend of Keras: set "
+            f"KERAS_BACKEND={names[0].lower()}. The backend here is "
+            f"{keras.backend.backend()}."
         )
 
+
+# End of a message about a name that is not known.
+OWN = "What is registered in a file of your own needs --import FILE, or to be imported."
 
 # The extra of this package that installs each third-party module. Whatever imports one
 # in a function does so `with missing_extras()`.

@@ -8,6 +8,7 @@ overridden method, or if a class outside this module overrides one.
 import contextlib
 import contextvars
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -43,13 +44,14 @@ class CalledWithDicts:
 
 
 class ReplicaTraining(JitSwitch):
-    """Mixin of models that train under a distribution strategy of TensorFlow.
+    """Mixin of models that train on TensorFlow, with its strategies, and on JAX.
 
     `make_train_function`, which is public, applies `clip_after_sum`, `skip_together`,
     `vary_seeds` and `fuse_adam` to the optimizer and the layers, and refuses an
     optimizer that accumulates gradients. It builds the optimizer, too: Keras 3.15 does
     so within the first step, which is then traced twice, in twice the time.
-    `train_step`, also public, compiles what each replica computes alone.
+    `train_step`, also public, logs the loss of the global batch, where Keras averages
+    those of replicas with unequal rows, and compiles what each replica computes alone.
     `fit`, which is public too, asks Keras to shuffle arrays only: of other data it
     warns that it does not.
 
@@ -93,7 +95,7 @@ class ReplicaTraining(JitSwitch):
             self.train_function = noting_compilations(self.train_function, described)
 
     def train_step(self, *args: Any) -> Any:
-        if not self.compiles_replicas:
+        if not self.compiles_replicas and replica_context() is None:
             return super().train_step(*args)
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(*args)
         scale = self.optimizer.scale_loss(1.0)
@@ -105,11 +107,40 @@ class ReplicaTraining(JitSwitch):
             return loss * scale, (loss, outputs if has_metrics else None)
 
         gradients, (loss, outputs) = self.gradients(loss_of, inputs, targets, weights)
-        self.optimizer.apply(gradients, self.trainable_variables)
-        replicas = self.distribute_strategy.num_replicas_in_sync
+        self.descend(gradients)
         rows = ops.shape(tree.flatten(inputs)[0])[0]
-        self._loss_tracker.update_state(loss * replicas, sample_weight=rows)
+        self._loss_tracker.update_state(sum_over_replicas(loss), sample_weight=rows)
         return self.compute_metrics(inputs, targets, outputs, weights)
+
+    @property
+    def step_variables(self) -> tuple[list[Any], ...]:
+        """The variables whose values a step on JAX takes and returns, four lists."""
+        return (
+            self.trainable_variables,
+            self.non_trainable_variables,
+            self.optimizer.variables,
+            self.metrics_variables,
+        )
+
+    def stateless(self, function: Callable, *args: Any) -> Any:
+        """Calls a function that reads and assigns variables, as a step of the backend.
+
+        Args:
+            function: Function of a nested structure of tensors.
+            *args: As `train_step` takes them: the structure; on JAX after the values of
+                `step_variables`.
+
+        Returns:
+            The result; on JAX, the result and the new values of the variables.
+        """
+        if len(args) == 1:
+            return function(*args)
+        state, data = args
+        groups = self.step_variables
+        values = zip(itertools.chain(*groups), itertools.chain(*state), strict=True)
+        with keras.StatelessScope([*values]) as scope:
+            result = function(data)
+        return result, tuple([scope.get_current_value(v) for v in x] for x in groups)
 
     def gradients(self, loss_of: Callable, *args: Any) -> tuple[list[Any], Any]:
         """Gradients of a loss by the trainable variables.
@@ -122,6 +153,8 @@ class ReplicaTraining(JitSwitch):
         Returns:
             A list of tensors, and the nested structure.
         """
+        if keras.backend.backend() == "jax":
+            return self._gradients_on_jax(loss_of, *args)
         import tensorflow as tf
 
         def differentiate(*args):
@@ -141,6 +174,39 @@ class ReplicaTraining(JitSwitch):
         return tape.gradient(
             loss, self.trainable_variables, unconnected_gradients=zero
         ), more
+
+    def _gradients_on_jax(self, loss_of, *args):
+        import jax
+
+        # `loss_of` is called in a scope of its own, which knows all it may read.
+        trainable, *others = self.step_variables
+        others = [*itertools.chain(*others)]
+        values = [(v, v.value) for v in others]
+
+        def differentiated(weights):
+            trained = zip(trainable, weights, strict=True)
+            with keras.StatelessScope([*trained, *values]) as scope:
+                loss, more = loss_of(*args)
+            return loss, (more, [scope.get_current_value(v) for v in others])
+
+        differentiate = jax.grad(differentiated, has_aux=True)
+        gradients, (more, changed) = differentiate([v.value for v in trainable])
+        for variable, value in zip(others, changed, strict=True):
+            variable.assign(value)
+        return gradients, more
+
+    def descend(self, gradients: list[Any]) -> None:
+        """Updates the trainable variables by the optimizer."""
+        if keras.backend.backend() != "jax":
+            self.optimizer.apply(gradients, self.trainable_variables)
+            return
+        # `apply` scales losses of half precision by a condition that assigns variables.
+        groups = self.trainable_variables, self.optimizer.variables
+        weights, state = ([v.value for v in group] for group in groups)
+        updated = self.optimizer.stateless_apply(state, gradients, weights)
+        for group, values in zip(groups, updated, strict=True):
+            for variable, value in zip(group, values, strict=True):
+                variable.assign(value)
 
     def on_replica(self, function: Callable, *args: Any) -> Any:
         """Calls a function, which XLA compiles for this replica if it compiles any.

@@ -1,4 +1,8 @@
-"""Replicas of TensorFlow's distribution strategies: their number, sums over them."""
+"""Replicas of TensorFlow's distribution strategies: sums and means over them.
+
+On JAX, `keras.distribution` shards a batch that is one tensor to the program: there is
+one replica, whose sums and means are those of the whole batch.
+"""
 
 import contextlib
 import contextvars
@@ -6,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_caption.arguments import Tensor
 
@@ -45,6 +50,29 @@ def sum_over_replicas(x: Tensor) -> Tensor:
         return next(sums)
     except StopIteration:
         raise NeedsSum(x) from None
+
+
+def part_of_mean(values: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Computes this replica's part of a mean over the global batch.
+
+    The parts of all replicas sum to the mean, however unevenly rows and weights are
+    distributed among them. Gradients sum likewise.
+
+    Args:
+        values: float, of any shape.
+        weights: bool or float of that shape. Values of weight 0 are ignored, even if
+            they are not finite. Defaults to `None`, the same weight for all.
+
+    Returns:
+        float32 scalar; 0 if all weights are.
+    """
+    values = ops.cast(values, "float32")
+    if weights is None:
+        count = ops.cast(ops.size(values), "float32")
+    else:
+        weights = ops.cast(weights, "float32")
+        values, count = ops.where(weights != 0, values * weights, 0.0), ops.sum(weights)
+    return ops.sum(values) / ops.maximum(sum_over_replicas(count), 1e-9)
 
 
 class NeedsSum(Exception):  # noqa: N818, as it is no error

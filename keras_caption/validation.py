@@ -1,22 +1,63 @@
 """Validation by pydantic, shared by files and arguments."""
 
 import functools
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 adapter = functools.cache(TypeAdapter)  # building one takes milliseconds
+SHOULD = "Input should be "
 
 
-def describe(error: ValidationError) -> str:
-    """Describes the first problem of a `ValidationError` and names its record."""
-    first = error.errors(include_url=False)[0]
+def describe(error: ValidationError, content: Any = None) -> str:
+    """Describes the first problem of a `ValidationError` and names its record.
+
+    If a value fits no branch of a union, the branch that got furthest into the value is
+    the one that was meant; if none got into it, all are named.
+
+    Args:
+        error: `ValidationError`.
+        content: What was validated: bytes or str of JSON, a dict or a list. Without it,
+            names of branches, which stand in the places of errors, are printed too.
+    """
+    problems = error.errors(include_url=False)
+    first = problems[0]
     if first["type"] == "json_invalid":
         return f"not valid JSON, or truncated: {first['ctx']['error']}"
-    place = "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
-    )
-    message = f"{place.removeprefix('.') or 'content'}: {first['msg']}"
+    if isinstance(content, bytes | str):
+        content = from_json(content)
+    places = [_place(problem, content) for problem in problems]
+    of_value = [
+        (place, problem)
+        for place, problem in zip(places, problems, strict=True)
+        if place[: len(places[0])] == places[0]
+    ]
+    place, first = max(of_value, key=lambda x: len(x[0]))  # the first of the longest
+    name = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in place)
+    same = [problem["msg"] for other, problem in of_value if other == place]
+    others = [x.removeprefix(SHOULD) for x in same[1:] if x.startswith(SHOULD)]
+    message = " or ".join(dict.fromkeys([first["msg"], *others]))
+    message = f"{name.removeprefix('.') or 'content'}: {message}"
     if first["type"] == "missing":
         return message
     received = repr(first["input"])
     return f"{message}, received {received[:60]}{'...' * (len(received) > 60)}"
+
+
+def _place(problem, content):
+    """The keys and indices to the value of a problem, without names of branches."""
+    if content is None:
+        return problem["loc"]
+    place = []
+    for key in problem["loc"]:
+        if isinstance(content, dict) and key in content:
+            content = content[key]
+        elif isinstance(content, list) and isinstance(key, int):
+            content = content[key] if key < len(content) else None
+        else:
+            continue
+        place.append(key)
+    if problem["type"] == "missing":
+        place.append(problem["loc"][-1])
+    return tuple(place)

@@ -25,6 +25,7 @@ os.environ.update(QUICK_JAX)
 os.environ["XLA_FLAGS"] = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
+os.environ["JAX_PLATFORMS"] = "cpu"  # it would look for a TPU where libtpu is installed
 os.environ["KERAS_CAPTION_CACHE"] = ""  # what XLA compiles is not kept
 # TensorFlow rewrites the graph of a small model for longer than it runs it, and keeps
 # pytest's hundred frames with each operation: a fifth of the time of the tests.

@@ -20,12 +20,13 @@ import tensorflow as tf
 from conftest import PROJECT, tiny
 
 import keras_caption as kc
-from experiments import claims
-from experiments.results import TABLE, with_tables
+from experiments import claims, results
+from experiments.papers.plan import PLAN
 from keras_caption.commands import COMMANDS, command_line, configuration, run_arguments
 from keras_caption.datasets.registry import DATASETS
 from keras_caption.models.attention import GATES
 from keras_caption.models.presets import PRESETS
+from keras_caption.papers import TABLES as PAPERS
 from keras_caption.tasks import TASKS
 
 
@@ -160,21 +161,64 @@ def test_the_site_leads_to_every_page_and_to_the_api_of_every_package():
     assert {*paths} == pages | packages | notebooks
 
 
+REBUILD = "run experiments/results.py"
+
+
 def test_tables_of_results_are_those_of_the_files():
     shown = set()
     for page in (PROJECT / "docs" / "results").glob("*.md"):
         text = page.read_text()
-        assert with_tables(text) == text, f"{page.name}: run experiments/results.py"
-        shown |= {match["file"] for match in TABLE.finditer(text)}
+        assert results.with_tables(text) == text, f"{page.name}: {REBUILD}"
+        shown |= {match["file"] for match in results.TABLE.finditer(text)}
         for row in re.findall(r"^\|(.*)\|$", text, re.MULTILINE):
             first, *others = row.split("|")
-            # A page has room for some 120 characters, and wraps labels only.
-            assert min(len(first), 40) + sum(map(len, others)) <= 120, row
-    assert shown == {path.name for path in PROJECT.glob("docs/results/*.csv")}
-    for name, of_file in claims.FILES.items():
+            # A page has room for some 120 characters, and wraps labels and sentences.
+            widths = [len(x) if len(x) < 40 else 20 for x in others]
+            assert min(len(first), 40) + sum(widths) <= 120, row
+    files = {path.name for path in PROJECT.glob("docs/results/*.csv")}
+    assert files <= shown <= files | {f"{x.csv}.csv" for x in PLAN}
+    lines = {**claims.tables(), "plan": [*map(results.planned, PLAN)]}
+    for name, expected in lines.items():
         with open(PROJECT / "docs" / "results" / f"{name}.csv", newline="") as file:
-            expected = claims.table(of_file)
-            assert [*csv.reader(file)] == expected, "run experiments/claims.py"
+            assert [*csv.DictReader(file)] == expected, REBUILD
+
+
+NUMBER = re.compile(r"(?<![\w.`-])\d[\d,]*(?:\.\d+)?(?![\w`])")
+# Numbers of README that are no results.
+FACTS = {
+    "3": "of Keras",
+    "3.11": "of Python",
+    "4": "GB of disk",
+    "6": "GB of disk",
+    "15": "MB of the detector",
+    "113,287": "the papers' training images",
+}
+
+
+def test_numbers_of_readme_are_those_of_the_pages_that_it_links_to():
+    text = (PROJECT / "README.md").read_text()
+    assert results.with_captioners(text) == text, REBUILD
+    text = re.sub(r"```.*?```|<!-- .*?<!-- end of table -->", "", text, flags=re.DOTALL)
+    text = re.sub(r"(?:CVPR|ICCV|ICML|ESANN) \d{4}", "", text)
+    published = {x for t in PAPERS.values() for y in t.rows for x in y.scores.values()}
+    of_claims = [line for lines in claims.tables().values() for line in lines]
+    effects = {
+        f"{abs(float(line[name].split()[0])):.0f}"
+        for line in of_claims
+        for name in ("ours", "log-probability")
+        if line.get(name)
+    }
+    for paragraph in re.split(r"\n\s*\n|\n(?=\|)", text):
+        links = [x.partition("#")[0] for x in LINK.findall(paragraph)]
+        pages = [(PROJECT / x).read_text() for x in links if x.endswith(".md")]
+        sources = {*FACTS, *(x for page in pages for x in NUMBER.findall(page))}
+        if paragraph.startswith("|"):
+            sources |= {str(x) for x in published}
+        if "docs/results/effects.md" in links:
+            sources |= effects
+        numbers = NUMBER.findall(re.sub(r"\]\([^)]*\)", "]", paragraph))
+        unknown = {x.rstrip(",") for x in numbers} - sources
+        assert not unknown, f"{unknown} of: {paragraph}"
 
 
 # === Snippets ===
@@ -385,6 +429,9 @@ def test_commands_in_documents_have_the_arguments_they_are_given(
     for name in ("parse_args", "parse_intermixed_args"):
         parse = stopping(getattr(command_line.Parser, name))
         monkeypatch.setattr(command_line.Parser, name, parse)
+    # Commands ask first for the files and runs that they are given.
+    monkeypatch.setattr(run_arguments, "check_files", lambda options: None)
+    monkeypatch.setattr(command_line.Parser, "_checked", lambda self, options: options)
     # `caption` and `answer` ask first whether the first file that they name exists.
     for _, _, *arguments in called:
         if arguments[:1] in (["caption"], ["answer"]):

@@ -359,7 +359,8 @@ def test_a_task_is_trained_resumed_scored_and_served(counting, call_script, tmp_
     images = {"regions": np.ones((1, 3, 8), "float32"), "num_regions": np.int32([2])}
     answers = served["serving_default"](**images)["answers"]
     assert answers.numpy().tolist() == [b"two"]
-    assert "--config.model has no 'width'" in call("--config.model.width=3").stderr
+    wrong = call("--resume", "--config.model.width=3")
+    assert "--config.model has no 'width'" in wrong.stderr
 
 
 def test_a_task_says_what_it_lacks():

@@ -113,7 +113,7 @@ def training(name):
     model = model_of(name)
     inputs = inputs_of(model)
     if name == "mcan":
-        loss, batch = kc.losses.answer_loss(True), (inputs, tf.ones((2, 3)))
+        loss, batch = kc.losses.AnswerCrossEntropy(), (inputs, tf.ones((2, 3)))
     else:
         tokens = tf.constant(rng().integers(4, SIZE, (2, LENGTH)), tf.int32)
         loss = kc.losses.SequenceCrossEntropy(0.1)

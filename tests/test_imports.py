@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import importlib
+import os
 import re
 import runpy
 import subprocess
@@ -153,6 +154,52 @@ def test_help_needs_neither_keras_nor_extras():
         for name in COMMANDS
     )
     assert done.stdout.count("usage: keras-caption") == len(COMMANDS) + 1
+
+
+REFUSED = """
+import sys
+sys.modules["keras"] = sys.modules["tensorflow"] = None
+import keras_caption_cli
+for arguments in sys.stdin.read().splitlines():
+    try:
+        keras_caption_cli.main(arguments.split())
+    except SystemExit as end:
+        print(end.code)
+"""
+
+
+def test_refusals_need_no_keras(tmp_path):
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "config.json").write_text("{}")
+    (tmp_path / "curves.png").touch()
+    refused = {
+        "run --config no": "There is no built-in experiment 'no'.",
+        "run --start_from no": "There is no saved model no.",
+        "run --ensemble ngsan_coco,no": "There is no saved model no.",
+        "run --output_dir used": "used holds a run already",
+        "run --output_dir curves.png": "curves.png is not a folder",
+        "figure curves no": "curves.png exists already",
+        "figure attention no": "There is no folder no.",
+        "figure attention used": "used/config.json: objective",
+        "figure position a b": "The figure position shows one run, not 2.",
+        "figure size no": "There is no saved model no.",
+        "figure size no --images 1": "--images is for captions and attention.",
+        "report used": "used holds no finished run.",
+        "report a b c": "At most two runs can be compared.",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        input="\n".join(refused),
+        capture_output=True,
+        text=True,
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(refused), done.stderr
+    for line, (arguments, message) in zip(lines, refused.items(), strict=True):
+        assert line.startswith("error: "), arguments
+        assert message in line, arguments
 
 
 REGISTERED = """

@@ -27,23 +27,30 @@ kc.models.Captioner(model.encoder, model.decoder, word=words)  # type: ignore[ca
 
 images = {"regions": np.zeros((1, 5, 8)), "boxes": np.zeros((1, 5, 4))}
 captions = model.generate(images, beam_size=3, forbidden=["dog"])
-print(captions[0], named.generate(images, 8, n=2, attention=True)[0][0])
-model.generate(images, beam_sise=3)  # type: ignore[call-arg]
-model.generate(images, beam_size="3")  # type: ignore[arg-type]
+[[(best, score, weights), *_]] = named.generate(images, 8, n=2, attention=True)
+print(captions[0].upper(), best.upper(), score + 1, weights.shape)
+for text, log_probability in model.generate(images, n=2)[0]:
+    print(text.upper(), log_probability + 1)
+[[texts]] = [list(model.generate(images, stream=True))]
+print(texts[0].upper(), model.generate(images, attention=True)[0][1].shape)
+captions[0].uper()  # type: ignore[attr-defined]
+model.generate(images, n=2)[0].upper()  # type: ignore[attr-defined]
+model.generate(images, beam_sise=3)  # type: ignore[call-overload]
+model.generate(images, beam_size="3")  # type: ignore[call-overload]
 model.generate_tokens(images, progres=True)  # type: ignore[call-arg]
 
 translator = kc.models.create("transformer_tiny", source_size=8, target_size=8)
 translator.translate(["a dog"], beam_size=4, length_ratio=None)
 translator.translate(["a dog"], lenth_ratio=2)  # type: ignore[call-arg]
 created = kc.models.create("ngsan", vocabulary=words, region_dim=8)
-created.generate(images, temprature=1.0)  # type: ignore[call-arg]
+created.generate(images, temprature=1.0)  # type: ignore[call-overload]
 answering = kc.models.create("mcan", answers=["yes", "no"], question_size=20)
 answering.answer(images, ["Is there a dog?"], batch_size=8)
 answering.answer(images, question=["Is there a dog?"])  # type: ignore[call-arg]
 
 loaded = kc.models.load("model.keras")
 loaded.generate(images, max_length=16)
-loaded.generate(images, max_lenght=16)  # type: ignore[call-arg]
+loaded.generate(images, max_lenght=16)  # type: ignore[call-overload]
 kc.serving.export(model, "served/1", beam_size=5)
 kc.serving.export(model, "served/1", beam_sise=5)  # type: ignore[call-arg]
 kc.decoding.Decoding(beam_size=5, temperature=None)

@@ -1,7 +1,9 @@
 """The effects that the papers report, and where ours of them are.
 
-`SETTLED` are those of at least five seeds, with their controls; `EARLIER` those of
-three seeds. `experiments/claims.py` says which came out.
+`CLAIMS` are all comparisons, `PRIMARY` the few that were declared before their runs of
+five seeds or more were trained, one for each headline claim of the papers, and
+`HEADLINES` what docs/results/effects.md begins with. `experiments/claims.py` says which
+came out.
 """
 
 from typing import NamedTuple
@@ -84,7 +86,7 @@ def before_and_after(effect, effect_after, *labels):
     )
 
 
-EARLIER = (
+CAPTIONED = (
     *before_and_after("GSA (SAN to G-SAN)", "GSA, after SCST", "G-SAN", "SAN"),
     *before_and_after("NSA (SAN to N-SAN)", "NSA, after SCST", "N-SAN", "SAN"),
     *before_and_after(
@@ -194,18 +196,28 @@ EARLIER = (
             rows,
         )
         for blocks, rows in (
-            ("", ("areas, begun at a third", "plain attention")),
-            (", pre-norm blocks", ("pre-norm at a third", "pre-norm plain")),
+            ("", ("post smaller start", "post plain")),
+            (", pre-norm blocks", ("pre smaller start", "pre plain")),
         )
     ),
 )
 
 
-def _nsa(file, layers):
+def _nsa(effect, file, layers):
     """NSA over objects as pixels."""
     return Claim(
-        *(f"NSA, L = {layers}", "ngsan_1", ("N-SAN", "SAN"), (file,)),
+        *(effect, "ngsan_1", ("N-SAN", "SAN"), (file,)),
         rows=(f"L={layers} N-SAN", f"L={layers} SAN"),
+        layers=layers,
+    )
+
+
+def _depth(layers):
+    """NSA by the number of layers, Table 1."""
+    return Claim(
+        *(f"NSA, Table 1, L = {layers}", "ngsan_1", ("N-SAN", "SAN")),
+        ("ngsan_1", "ngsan_1_scenes"),
+        rows=tuple(f"{x}, num_layers={layers}" for x in ("N-SAN (nsan)", "SAN (san)")),
         layers=layers,
     )
 
@@ -224,9 +236,21 @@ def _control(effect, file, *rows, **more):
 
 
 GATE, WIDE = "gate of the query", "two linear layers"
-SETTLED = (
-    _nsa("effects_nsa", 1),
-    _nsa("effects_nsa_deep", 4),
+TINY = "Tiny, {}, En-De (transformer_tiny{})".format
+NSA, GSA = "NSA, 36 regions, L = 1", "GSA, after SCST: coco_objects"
+AREAS, TEMPERATURE = "areas of characters, pre-norm blocks", "the temperature, 9 x 9"
+CLAIMS = (
+    _nsa(NSA, "effects_proposals", 1),
+    _nsa("NSA, 36 regions, L = 4", "effects_proposals", 4),
+    _nsa("NSA, 36 regions, pre-norm blocks, L = 1", "effects_proposals_pre", 1),
+    _nsa("NSA, 36 regions, pre-norm blocks, L = 4", "effects_proposals_pre", 4),
+    *(
+        _control(f"{norm}, 36 regions", "effects_proposals", f"L=1 {norm}", "L=1 SAN")
+        for norm in ("centred only", "noisy", "noise alone")
+    ),
+    _nsa("NSA, L = 1", "effects_nsa", 1),
+    _nsa("NSA, L = 4", "effects_nsa_deep", 4),
+    *map(_depth, (1, 2, 4, 6)),
     _gsa("features know no place", "unplaced_scenes"),
     _gsa("features know all places", "placed_scenes"),
     _control(
@@ -242,4 +266,155 @@ SETTLED = (
     _control("AoA over that gate", "effects_aoa", "AoA", GATE),
     _control("two linear layers", "effects_gates", WIDE, "linear"),
     _control("AoA over two linear layers", "effects_aoa", "AoA", WIDE),
+    *CAPTIONED,
+    Claim(
+        *("NSA in translation", "ngsan_8", ("+ NSA", "Transformer-Base"), ("area_2",)),
+        "BLEU",
+        (TINY("NSA", "_nsa"), TINY("regular", "")),
+    ),
+    Claim(
+        *("AoA over frames", "aoanet_video", ("Decoder with AoA", "Base")),
+        ("moving_scenes_parts", "msvd"),
+    ),
+    Claim(
+        *(AREAS, "area_1", ("Tiny, area, En-Fr", "Tiny, regular, En-Fr")),
+        ("effects_areas_characters",),
+        "BLEU",
+        ("pre areas", "pre plain"),
+    ),
+    Claim(
+        TEMPERATURE, "", (), ("effects_temperature_9",), rows=("temperature", "none")
+    ),
+    Claim(
+        *("the temperature, prepared scenes", "", (), ("effects_temperature",)),
+        rows=("temperature", "none"),
+    ),
+)
+# Names, as `experiments.claims.name_of` gives them.
+PRIMARY = (
+    *(NSA, GSA, "AoA in the decoder, one head: aoanet_4"),
+    *(AREAS, TEMPERATURE),
+)
+
+
+class Headline(NamedTuple):
+    """A line of the table that docs/results/effects.md begins with.
+
+    Attributes:
+        claim: What the paper claims.
+        effect: Name of the comparison that stands for it, or `""` if there is none.
+        verdict: The verdict that the reason was written for.
+        why: The reason, in some fifty characters. `{smallest}` stands for the smallest
+            effect that 80 % of such comparisons would find.
+        paper: The paper's effect, where there is no comparison.
+    """
+
+    claim: str
+    effect: str
+    verdict: str
+    why: str
+    paper: str = ""
+
+
+NONE = "no verdict"
+HEADLINES = (
+    Headline(
+        "NSA gains (NG-SAN, Table 1, one layer)",
+        *("NSA, L = 1", "cannot be told"),
+        "ten seeds see {smallest}",
+    ),
+    Headline(
+        "GSA gains (NG-SAN, Table 6)",
+        *("GSA, features know no place", "came out"),
+        "boxes alone say where regions are",
+    ),
+    Headline(
+        "and so where features know places",
+        *("GSA, features know all places", "reversed"),
+        "plain attention learns more of the features",
+    ),
+    Headline(
+        "NSA adds to GSA (NG-SAN, Table 6)",
+        *("NSA with GSA, after SCST: coco_objects", "cannot be told"),
+        "three seeds see {smallest}",
+    ),
+    Headline(
+        "IN gains over LN (NG-SAN, Table 2)",
+        *("IN over LN", "cannot be told"),
+        "three seeds see {smallest}",
+    ),
+    Headline(
+        "queries, not keys, are normalized (Table 3)",
+        *("queries over keys normalized", "cannot be told"),
+        "three seeds see {smallest}",
+    ),
+    Headline(
+        "absolute positions bring nothing (Table 4)",
+        *("absolute positions: effects_size", "cannot be told"),
+        "with features of size 0.1 they cost 19",
+    ),
+    Headline(
+        "NSA gains over frames (NG-SAN, Table 7)",
+        *("NSA over frames: moving_scenes_parts", "cannot be told"),
+        "three seeds see {smallest}",
+    ),
+    Headline(
+        "NSA gains in translation (NG-SAN, Table 8)",
+        *("NSA in translation", "cannot be told"),
+        "of Tiny: two cores are too few for Base",
+    ),
+    Headline(
+        "GSA gains in MCAN (NG-SAN, Table 9)",
+        *("GSA in MCAN: coco_qa", "cannot be told"),
+        "three seeds see {smallest}",
+    ),
+    Headline(
+        "AoA gains (AoANet, Table 4, decoder)",
+        *("AoA, 60 % of what is asked is absent", "came out"),
+        "other layers larger than a linear one do too",
+    ),
+    Headline(
+        "refining and AoA add up (AoANet, Table 4)",
+        *("refining in the full model: aoanet_4", "came out"),
+        "not on scenes: level there",
+    ),
+    Headline(
+        "four models gain over one (AoANet, Table 1)",
+        *("", NONE, "one ensemble, an example: +2.8 after SCST", "+2.2"),
+    ),
+    Headline(
+        "AoANet counts better (AoANet, section 4.3)",
+        *("", NONE, "captions of scenes hardly count"),
+    ),
+    Headline(
+        "AoA gains over frames (AoANet, section 4.6)",
+        *("AoA over frames: moving_scenes_parts", "came out"),
+        "three seeds; the decoder is an LSTM's",
+    ),
+    Headline(
+        "areas of characters gain (Area, Table 1)",
+        *("", NONE, "one seed, of a start since replaced", "+2.3"),
+    ),
+    Headline(
+        "areas of subwords gain (Area, Table 2)",
+        *("areas that begin smaller, En-De", "cannot be told"),
+        "three seeds see {smallest}",
+    ),
+    Headline(
+        "areas gain in an LSTM (Area, Table 3)",
+        *("", NONE, "one seed, of two: an example", "0.00"),
+    ),
+    Headline(
+        "areas of a grid gain (Area, Table 4)",
+        *("", NONE, "needs photos of COCO and Flickr, not at hand", "+1.2"),
+    ),
+    Headline(
+        "the temperature helps (Spatial)",
+        *("the temperature, prepared scenes", "cannot be told"),
+        "the paper has no number; three seeds see {smallest}",
+    ),
+    Headline(
+        "attention to a grid captions (Spatial, Table 1)",
+        *("", NONE, "needs the network and photos of the paper"),
+    ),
 )

@@ -19,7 +19,7 @@ trained are in docs/results/effects.md; these are of the rest:
     train effects_rates -- --config $C/captioning/coco_objects.py --data_dir coco
 """
 
-from keras_caption.papers import CROSS_ENTROPY, Published, Table
+from keras_caption.papers import CROSS_ENTROPY, SELF_CRITICAL, Published, Table
 
 POSITIONS = ("post", "pre")
 NORMS = {
@@ -36,8 +36,8 @@ RATES = (5e-4, 1.5e-3, 5e-3)  # of coco_objects.py, times 1, 3 and 10
 WITHOUT_REWARD = {"self_critical.epochs": 0}
 
 
-def _row(label, model, overrides):
-    return Published(label, {}, model, overrides, objective=CROSS_ENTROPY)
+def _row(label, model, overrides, objective=CROSS_ENTROPY):
+    return Published(label, {}, model, overrides, objective=objective)
 
 
 def _areas(plain, areas, area_overrides, smaller, same):
@@ -94,6 +94,15 @@ def _of_text(tokens, language):
 
 
 EFFECTS = {
+    # README's.
+    "captioners": Table(
+        "Captioners after cross-entropy and after self-critical training",
+        tuple(
+            _row(model, model, {}, objective)
+            for objective in (CROSS_ENTROPY, SELF_CRITICAL)
+            for model in ("san", "nsan", "gsan", "ngsan", "aoanet", "ngsan_aoa")
+        ),
+    ),
     "effects_areas": _of_text("subwords", "de"),
     "effects_areas_characters": _of_text("characters", "fr"),
     # Of the text that experiments/papers/coded_text.py writes.

@@ -51,6 +51,11 @@ def cells_of(table):
     return [*cells.values()]
 
 
+def name_of_cell(row):
+    """A name for the runs of a cell, without their seed, for folders and files."""
+    return "_".join(map(str, [row.model, *row.overrides.values()]))
+
+
 def ensembles_of(table):
     """The rows of a table that are of ensembles."""
     return [row for row in TABLES[table].rows if row.model and row.members > 1]

@@ -160,11 +160,7 @@ def write_differences(path, sections, against):
             if len(sections) > 1:
                 line = {"data": section.dataset, **line}
             line["seeds"] = len(row.runs)
-            line |= {
-                name: cell(row, name)
-                for name in section.metrics
-                if scores_of(row, name)
-            }
+            line |= scores_in_text(row, section.metrics)
             for name, compared in metric_differences.items():
                 scale = 1 if name in UNSCALED else 100
                 mean, interval, *_ = difference_cells(compared, name)
@@ -176,14 +172,28 @@ def write_differences(path, sections, against):
                     f"{name} degrees": compared.degrees,
                 }
             lines.append(line)
-    heads = dict.fromkeys(name for line in lines for name in line)
-    with (
-        creating(path) as partial,
-        open(partial, "w", newline="", encoding="utf-8") as file,
-    ):
+    with creating(path) as partial:
+        write_lines(partial, lines)
+
+
+def write_lines(path, lines, heads=()):
+    """Writes a CSV file of dicts.
+
+    Args:
+        path: Path of the file.
+        lines: List of dicts from column to str.
+        heads: The first columns; all others that lines have follow.
+    """
+    heads = dict.fromkeys([*heads, *(name for line in lines for name in line)])
+    with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*heads], lineterminator="\n")
         writer.writeheader()
         writer.writerows(lines)
+
+
+def scores_in_text(row, metrics):
+    """The scores of a row that are known of all its runs, a dict of str."""
+    return {name: cell(row, name) for name in metrics if scores_of(row, name)}
 
 
 def difference_cells(compared, name):

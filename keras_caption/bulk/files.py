@@ -4,12 +4,14 @@ import collections
 import contextlib
 import glob
 import gzip
+import hashlib
+import io
 import os
 import pathlib
 import re
 import uuid
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
@@ -25,7 +27,7 @@ PACKED = (".gz", ".tgz")
 def open_file(path: str) -> BinaryIO:
     """Opens a file for reading bytes. A `.gz` is unpacked."""
     file = FileSystems.open(path, compression_type=PLAIN)
-    return gzip.open(file) if path.endswith(PACKED) else file
+    return gzip.open(file) if path.lower().endswith(PACKED) else file
 
 
 def read_file(path: str, limit: int | None = None) -> bytes:
@@ -58,23 +60,66 @@ def read_file(path: str, limit: int | None = None) -> bytes:
     return content
 
 
+class HashedFile(io.RawIOBase):
+    """A file to write to, which knows the SHA-256 of what was written.
+
+    Args:
+        file: Binary file.
+    """
+
+    def __init__(self, file: BinaryIO):
+        self.file = file
+        self.digest = hashlib.sha256()
+        self.size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.size
+
+    def write(self, content: Any) -> int:
+        self.file.write(content)
+        self.digest.update(content)
+        self.size += memoryview(content).nbytes
+        return memoryview(content).nbytes
+
+
+def digest_of(path: str) -> str:
+    """Computes the SHA-256 of a file, in blocks; a `.gz` is unpacked."""
+    with open_file(path) as file:
+        digest = hashlib.sha256()
+        while block := file.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
 @contextlib.contextmanager
-def replacing_file(path: str) -> Iterator[BinaryIO]:
+def replacing_file(path: str, folder: str) -> Iterator[HashedFile]:
     """Yields a file to write to, which appears whole at `path` or not at all.
 
-    A killed process leaves a file `PATH.ID.partial`.
+    Args:
+        path: str.
+        folder: str, a folder of the same file system for the unfinished file,
+            `NAME.ID.partial`, which a killed process leaves.
     """
-    partial = f"{path}.{uuid.uuid4().hex[:12]}.partial"
+    name = path.rpartition("/")[2]
+    partial = f"{folder}/{name}.{uuid.uuid4().hex[:12]}.partial"
     try:
         with FileSystems.create(partial, compression_type=PLAIN) as file:
-            yield file
+            yield HashedFile(file)
         if FileSystems.exists(path):  # some file systems do not replace files
             FileSystems.delete([path])
         FileSystems.rename([partial], [path])
     except BaseException:
-        with contextlib.suppress(OSError):
-            FileSystems.delete([partial])
+        delete([partial])
         raise
+
+
+def delete(paths: list[str]) -> None:
+    """Deletes files, if they exist and may be deleted."""
+    with contextlib.suppress(OSError):  # Beam's errors are of this class
+        FileSystems.delete(paths)
 
 
 def match(

@@ -7,15 +7,22 @@ import dataclasses
 import glob
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, NotRequired
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
 
 from typing_extensions import TypedDict
 
-from keras_caption.bulk.files import is_local, match, read_file, replacing_file
+from keras_caption.bulk.files import (
+    delete,
+    digest_of,
+    is_local,
+    match,
+    read_file,
+    replacing_file,
+)
 from keras_caption.bulk.rows import FORMATS, UNDETECTED, Row
 from keras_caption.errors import InputError
-from keras_caption.formats.faults import kind_of
+from keras_caption.formats.faults import kind_of, reading
 from keras_caption.formats.json_files import parse_json
 from keras_caption.formats.prepared_folder import Source
 
@@ -32,14 +39,20 @@ class Fault(TypedDict):
     error: str
 
 
-class Description(TypedDict):
-    """Counts of a finished shard: records, faults by kind, and undetected objects."""
+class Counts(TypedDict):
+    """Numbers of records: all, those without a detection, and faults by kind."""
 
-    bytes: int
     read: int
     undetected: int
     faults: dict[str, Fault]
-    passed_over: NotRequired[dict[str, int]]  # missing in older descriptions
+    passed_over: dict[str, int]
+
+
+class Description(Counts):
+    """Counts of a finished shard, with the size and the digest of its file."""
+
+    bytes: int
+    sha256: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +61,11 @@ class Output:
 
     A shard, such as `PREFIX-00000-of-00002.jsonl`, appears whole. Its description
     follows, which marks the shard as finished: a file of the same name with `.json`, in
-    the folder `FOLDER/_NAME` if the prefix is `FOLDER/NAME`. Readers of folders of
-    Parquet files ignore names that begin with an underscore.
+    the folder `FOLDER/_NAME` if the prefix is `FOLDER/NAME`. Unfinished files are in
+    this folder too. Some readers of folders of Parquet files pass over names that begin
+    with an underscore, and others read all files. So that both read the rows only, a
+    description of a Parquet shard is a Parquet file itself, without rows, and nothing
+    else is left at the end.
 
     Attributes:
         prefix: str.
@@ -73,11 +89,16 @@ class Output:
     @property
     def source(self) -> str:
         """The path of the file that records the source of all shards."""
-        return f"{self.folder}/source.json"
+        return f"{self.folder}/source.{self._notes.suffix}"
 
     def description(self, number: int) -> str:
         """The path of a shard's description."""
-        return f"{self.folder}/{self.path(number).rpartition('/')[2]}.json"
+        name = self.path(number).rpartition("/")[2]
+        return f"{self.folder}/{name}.{self._notes.suffix}"
+
+    @property
+    def _notes(self):
+        return FORMATS[self.format].notes
 
     @property
     def pattern(self) -> str:
@@ -111,41 +132,63 @@ class Output:
                 "another --output."
             )
         else:
-            write_json(self.source, {"stamp": stamp_of(source)})
+            self._write_note(self.source, {"stamp": stamp_of(source)})
 
     def _recorded(self):
         """What the source was recorded as, or `None`."""
         if not match(escaped(self.source)):
             return None
-        return parse_json(read_file(self.source), Source, self.source)["stamp"]
+        return self._read_note(self.source, Source)["stamp"]
+
+    def _write_note(self, path, content):
+        with replacing_file(path, self.folder) as file:
+            self._notes.write(json.dumps(content), file)
+
+    def _read_note(self, path, schema):
+        content = read_file(path)
+        with reading(path):
+            text = self._notes.read(content)
+        return parse_json(text, schema, path)
 
     def count_finished(self) -> int:
         """Counts the shards that have a description, without reading descriptions."""
         return len(self._described())
 
-    def finished(self) -> dict[int, Description]:
+    def finished(self, numbers: Container[int]) -> dict[int, Description]:
         """Descriptions of finished shards, by number.
 
-        A shard is finished if its size is that in its description.
+        A shard is finished if its size and its digest are those in its description.
+
+        Args:
+            numbers: Container of int, the numbers of the shards that are read.
         """
 
         def read(number, size):
             path = self.description(number)
-            with contextlib.suppress(InputError):
-                description = parse_json(read_file(path), Description, path)
-                return description if description["bytes"] == size else None
+            with contextlib.suppress(InputError, OSError):
+                description = self._read_note(path, Description)
+                found = description["bytes"], description["sha256"]
+                if size == found[0] and digest_of(self.path(number)) == found[1]:
+                    return description
+            return None
 
-        sizes = self._described()
+        sizes = {n: size for n, size in self._described().items() if n in numbers}
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             described = zip(sizes, pool.map(read, sizes, sizes.values()), strict=True)
             return {number: x for number, x in described if x is not None}
+
+    def delete_unfinished(self) -> None:
+        """Deletes the files that killed jobs of this prefix have left."""
+        if files := match(f"{escaped(self.folder)}/*.partial"):
+            delete([file.path for file in files])
 
     def _described(self):
         """Sizes in bytes of the shards that have a description, by number."""
         ending = f"-*-of-{self.count:05d}.{self.format}"
         shards = match(f"{escaped(self.prefix)}{ending}")
         sizes = {file.path: file.size_in_bytes for file in shards}
-        described = {file.path for file in match(f"{escaped(self.folder)}/*.json")}
+        pattern = f"{escaped(self.folder)}/*.{self._notes.suffix}"
+        described = {file.path for file in match(pattern)}
         return {
             n: sizes[self.path(n)]
             for n in range(self.count)
@@ -165,20 +208,24 @@ class Output:
         """
         read, undetected, faults = 0, 0, {}
         path = self.path(number)
-        with replacing_file(path) as file:
-            with FORMATS[self.format](file) as write:
-                for row in rows:
-                    write(row)
-                    read += 1
-                    if row["error"] == UNDETECTED:
-                        undetected += 1
-                    elif row["error"] is not None:
-                        add_fault(faults, row)
-            size = file.tell()
-        description = {"bytes": size, "read": read, "faults": faults}
-        description["passed_over"] = dict(passed_over)
-        description["undetected"] = undetected
-        write_json(self.description(number), description)
+        writing = FORMATS[self.format].writing
+        with replacing_file(path, self.folder) as file, writing(file) as write:
+            for row in rows:
+                write(row)
+                read += 1
+                if row["error"] == UNDETECTED:
+                    undetected += 1
+                elif row["error"] is not None:
+                    add_fault(faults, row)
+        description = {
+            "bytes": file.size,
+            "sha256": file.digest.hexdigest(),
+            "read": read,
+            "undetected": undetected,
+            "faults": faults,
+            "passed_over": dict(passed_over),
+        }
+        self._write_note(self.description(number), description)
         return description
 
 
@@ -187,17 +234,17 @@ def stamp_of(source: Any) -> str:
     return hashlib.sha256(json.dumps(source).encode()).hexdigest()
 
 
-def sum_of(descriptions: Iterable[Description]) -> Description:
-    """The description of all shards together."""
-    total = {"bytes": 0, "read": 0, "undetected": 0, "faults": {}}
+def sum_of(descriptions: Iterable[Counts]) -> Counts:
+    """The counts of all shards together."""
+    total = {"read": 0, "undetected": 0, "faults": {}}
     passed_over = collections.Counter()
     for description in descriptions:
-        for name in ("bytes", "read", "undetected"):
+        for name in ("read", "undetected"):
             total[name] += description[name]
         for kind, fault in description["faults"].items():
             known = total["faults"].setdefault(kind, {**fault, "count": 0})
             known["count"] += fault["count"]
-        passed_over.update(description.get("passed_over", {}))
+        passed_over.update(description["passed_over"])
     return {**total, "passed_over": dict(passed_over)}
 
 
@@ -217,9 +264,3 @@ def add_fault(faults: dict[str, Fault], row: Row) -> None:
 
 def count_faults(faults: dict[str, Fault]) -> int:
     return sum(fault["count"] for fault in faults.values())
-
-
-def write_json(path: str, content: Any) -> None:
-    """Writes a JSON file on any file system, whole or not at all."""
-    with replacing_file(path) as file:
-        file.write(json.dumps(content).encode())

@@ -17,7 +17,13 @@ from keras_caption.atomic import exclusive_file
 from keras_caption.bulk.answers import Answers
 from keras_caption.bulk.files import is_local, read_file
 from keras_caption.bulk.job import HUBS, Job
-from keras_caption.bulk.output import Description, Output, count_faults, sum_of
+from keras_caption.bulk.output import (
+    Counts,
+    Description,
+    Output,
+    count_faults,
+    sum_of,
+)
 from keras_caption.bulk.shards import Shard, plan
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of
@@ -78,7 +84,7 @@ def run(
     shard_size: int | None = None,
     options: Sequence[str] = (),
     begin: Callable[[], None] = lambda: None,
-) -> tuple[Output, Description]:
+) -> tuple[Output, Counts]:
     """Answers all records of inputs, or resumes an interrupted job.
 
     The model is loaded only if there is something to do.
@@ -94,7 +100,7 @@ def run(
         begin: Function that is called before the model is loaded.
 
     Returns:
-        `Output`, and the sum of the descriptions of all shards.
+        `Output`, and the counts of all shards together.
 
     Raises:
         InputError: If an input, an option or the model is wrong, or files of the prefix
@@ -118,20 +124,22 @@ def run(
             stack.enter_context(exclusive_file(output.source))
         shards = [dataclasses.asdict(shard) for shard in planned.shards]
         source = [identity_of(job), shards, planned.stamps]
-        finished = output.finished() if output.is_begun(source) else {}
-        missing = [shard for shard in planned.shards if shard.number not in finished]
+        every = range(output.count)
+        finished = output.finished(every) if output.is_begun(source) else {}
+        missing = [x for x in planned.shards if x.number not in finished]
         if missing:
             if predictor is None:
                 load()
             output.begin(source)
             with watching(output.count, output.count_finished):
                 execute(missing, ShardHandler(job, output), beam_options)
-            finished = output.finished()
+            finished |= output.finished({shard.number for shard in missing})
         if len(finished) < output.count:
             raise OSError(
                 f"{output.count - len(finished):,} shards of {output.pattern} are "
                 "missing or damaged; rerun the same command to resume."
             )
+        output.delete_unfinished()
         total = sum_of(finished.values())
         counts = collections.Counter(planned.passed_over) + collections.Counter(
             total["passed_over"]

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from keras_caption.predict import Prediction
 from keras_caption.results import to_text
@@ -78,4 +78,49 @@ def writing_parquet(file: BinaryIO) -> Iterator[Callable[[Row], None]]:
         yield write
 
 
-FORMATS = {"jsonl": writing_json_lines, "parquet": writing_parquet}
+class Notes(NamedTuple):
+    """The files beside shards in which a job keeps JSON.
+
+    Attributes:
+        suffix: str, of their names.
+        write: Function that writes JSON, a str, to a binary file.
+        read: Function from the content of a file to JSON, a str or bytes.
+    """
+
+    suffix: str
+    write: Callable[[str, BinaryIO], None]
+    read: Callable[[bytes], str | bytes]
+
+
+def write_json(text: str, file: BinaryIO) -> None:
+    file.write(text.encode())
+
+
+def write_in_parquet(text: str, file: BinaryIO) -> None:
+    """Writes JSON to the metadata of a table that has the columns of rows, and none."""
+    schema = schema_of(COLUMNS, "text").with_metadata({NOTE: text})
+    with writing_rows(file, schema):
+        pass
+
+
+def read_in_parquet(content: bytes) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.read_schema(pa.BufferReader(content)).metadata[NOTE]
+
+
+class Format(NamedTuple):
+    """A format of shards: how rows are written, and what a job keeps beside them."""
+
+    writing: Callable[[BinaryIO], contextlib.AbstractContextManager]
+    notes: Notes
+
+
+NOTE = b"keras_caption"  # key of the metadata of a Parquet file
+FORMATS = {
+    "jsonl": Format(writing_json_lines, Notes("json", write_json, lambda x: x)),
+    "parquet": Format(
+        writing_parquet, Notes("parquet", write_in_parquet, read_in_parquet)
+    ),
+}

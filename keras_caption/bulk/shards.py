@@ -2,10 +2,9 @@
 
 import collections
 import dataclasses
-import hashlib
 from collections.abc import Iterator, Sequence
 
-from keras_caption.bulk.files import find_files, open_file
+from keras_caption.bulk.files import digest_of, find_files, open_file
 from keras_caption.errors import InputError
 from keras_caption.formats.folders import CLIPS, PHOTOS, kind_of_suffix
 from keras_caption.formats.record_files import (
@@ -148,11 +147,7 @@ def _parts(path, size):
 
 def _checksum(path):
     """The SHA-256 of a list, or `None` if it cannot be read."""
-    checksum = hashlib.sha256()
     try:
-        with open_file(path) as file:
-            while block := file.read(2**20):
-                checksum.update(block)
+        return digest_of(path)
     except Exception:
         return None
-    return checksum.hexdigest()

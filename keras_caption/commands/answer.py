@@ -12,17 +12,18 @@ these: an extractor, which models have that were trained on photos prepared by
 folder of a run stands for the best.keras in it. Models that are separated by commas
 form an ensemble.
 
-A file of questions is a CSV with two columns, image and question. An image is the path
-of a photo or, with --regions, the id of an image in a folder that `keras-caption
-prepare` wrote, or in a .tsv of features.
+A file of questions is a CSV with two columns, image and question; JSON: a list of
+objects with image and question, VQA's or GQA's; or JSON Lines. An image is the path of
+a photo or, with --regions, the id of an image in a folder that `keras-caption prepare`
+wrote, or in a .tsv of features.
 
 Prints one line for each question: the answer and its probability. "(unsure)" marks
-answers whose probability is below the threshold of the model, and answers that the
-detected objects contradict. Numbers of objects of COCO's categories are counted in the
-detections. A photo without detected objects has no answer. With --n_best, prints a line
-for each answer, the best first: the number of the question, from 1, the probability and
-the answer, between tabs. If an image cannot be read, its line is empty, and an error is
-reported.
+answers whose probability is below the model's threshold for their kind, and answers
+that the detected objects contradict. Objects of COCO's categories are counted, and are
+there or not, by the detections. A photo without detected objects has no answer. With
+--n_best, prints a line for each answer, the best first: the number of the question,
+from 1, the probability and the answer, between tabs. If an image cannot be read, its
+line is empty, and an error is reported.
 """
 
 import argparse
@@ -63,7 +64,7 @@ def make_parser() -> Parser:
     add_model_option(parser, MODEL)
     add_engine_option(parser)
     add_detector_options(parser)
-    parser.add_argument("--questions", help="CSV of images and questions, or its .gz")
+    parser.add_argument("--questions", help="CSV or JSON of images and questions")
     parser.add_argument("--regions", help="prepared folder, or .tsv of features")
     parser.add_argument("--output", type=new_file, help="new file for the answers")
     parser.add_argument(
@@ -227,7 +228,7 @@ class RowAnswerer:
         image, question = row
         [tokens] = self.predictor.model.question_tokens([question])
         values = {**self.read_image(image), "question": tokens}
-        return kc.predict.Example(place, values)
+        return kc.predict.Example(place, values, question=question)
 
 
 def line_of(prediction: "kc.predict.Prediction | None") -> str:
@@ -236,4 +237,7 @@ def line_of(prediction: "kc.predict.Prediction | None") -> str:
         return ""
     if not prediction.text:
         return "nothing detected that it knows"
-    return with_confidence(prediction.text, prediction.confidence, prediction.unsure)
+    return with_confidence(
+        *(prediction.text, prediction.confidence),
+        *(prediction.unsure, prediction.doubt),
+    )

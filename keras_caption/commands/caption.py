@@ -116,14 +116,15 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--sidecar",
         action="store_true",
-        help="write the caption of dog.jpg to dog.txt beside it, and pass over photos "
-        "that have such a file",
+        help="write the caption of dog.jpg to dog.txt beside it, or to dog.jpg.txt if "
+        "there are other photos called dog, and pass over photos that have such a file",
     )
     parser.add_argument(
         "--write_metadata",
         choices=("file", "sidecar"),
         help="write the caption into the metadata of the photo, as XMP and IPTC, or to "
-        "dog.jpg.xmp beside dog.jpg; a photo that has a description keeps it",
+        "dog.jpg.xmp beside dog.jpg, as for photos that would lose something; a photo "
+        "that has a description keeps it",
     )
     parser.add_argument(
         "--read_metadata",
@@ -133,7 +134,8 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--figure",
         type=new_figure,
-        help="new file for a figure of the attention weights",
+        help="new file for a figure of the attention weights, which needs the extra "
+        "visualization",
     )
     parser.add_argument(
         "--n_best",
@@ -193,8 +195,8 @@ def caption(options, outputs):
     if options.sidecar:
         outputs = [*outputs, kc.results.Sidecars(files)]
     if options.write_metadata:
-        in_sidecars = options.write_metadata == "sidecar"
-        outputs = [*outputs, kc.results.PhotoMetadata(in_sidecars)]
+        metadata = kc.results.PhotoMetadata(options.write_metadata == "sidecar")
+        outputs = [*outputs, metadata]
     left = [
         name
         for name in files
@@ -206,13 +208,12 @@ def caption(options, outputs):
         predictor.check_options(options.n_best, decoding_of(options))
     side = max((x.side for x in outputs if x.side is not None), default=None)
     captions = Captions(predictor, options, skipped, side)
-    empty = 0
+    empty = unwritten = 0
     for row, image in with_progress(captions(left), len(left), bool(outputs)):
         if row is None:
             continue
         empty += not row["caption"]
-        for output in outputs:
-            output.write(row, image)
+        unwritten += not write(row, image, outputs, skipped)
         if not outputs:
             print(*lines_of(row, predictor.categories), sep="\n", flush=True)
     if captions.drawn:
@@ -226,11 +227,15 @@ def caption(options, outputs):
     elif options.figure:
         report(f"{options.figure} is not written: there is no caption to show")
     skipped.close()
+    if options.write_metadata:
+        metadata.report()
     if outputs:
-        failed, before = len(skipped.records), len(files) - len(left)
-        without = f", in {empty:,} nothing is detected" if empty else ""
+        failed, before = len(skipped.records) - unwritten, len(files) - len(left)
+        captioned = len(files) - failed - unwritten - empty
+        without = f", {unwritten:,} cannot be written" if unwritten else ""
+        without += f", in {empty:,} nothing is detected" if empty else ""
         print(
-            f"Captioned {len(files) - failed:,} of {len(files):,} files"
+            f"Captioned {captioned:,} of {len(files):,} files"
             f"{f', {before:,} of them before' if before else ''}; {failed:,} "
             f"{'are skipped' if captions.without_text else 'cannot be read'}{without}: "
             f"{', '.join(str(output.path) for output in outputs)}"
@@ -255,6 +260,31 @@ def suits_litert(options: Any) -> bool:
         and (options.n_best or 1) == 1
         and all(map(importlib.util.find_spec, ("ai_edge_litert", "PIL")))
     )
+
+
+def write(
+    row: dict[str, Any], image: np.ndarray | None, outputs: Sequence, skipped: Skipped
+) -> bool:
+    """Writes a row to all outputs; returns whether each of them has taken it.
+
+    What is wrong with a file beside one photo is no reason to end.
+
+    Args:
+        row: A row, see `CaptionFile`.
+        image: The photo, or `None`.
+        outputs: Sequence of writers.
+        skipped: `Skipped`, which gets a row that was not written.
+    """
+    errors = []
+    for output in outputs:
+        try:
+            output.write(row, image)
+        except kc.InputError as error:
+            errors.append(str(error).rstrip("."))
+    if errors:
+        name, reason = row["photo"], "; ".join(errors)
+        skipped.add(name, f"the caption of {name} is not written: {reason}.")
+    return not errors
 
 
 def captioner_of(options: Any, engine: str) -> Any:

@@ -3,7 +3,6 @@ import contextlib
 import functools
 import io
 import os
-import pathlib
 import signal
 import sys
 import threading
@@ -16,9 +15,11 @@ from pydantic import ValidationError
 from typing_extensions import Doc
 
 import keras_caption as kc
+from keras_caption.arguments import Count, Share
 from keras_caption.atomic import check_new, creating
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.python_files import run_file
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.progress import silent
 from keras_caption.settings.decoding import types
 from keras_caption.validation import adapter, describe
@@ -142,20 +143,22 @@ class Import(argparse.Action):
         run_file(values)
 
 
-def count(text: str) -> int:
-    """Parses an int of at least 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
-    return value
+def parsed(kind: Any, text: str) -> Any:
+    """Parses a value of a type, such as those of `keras_caption.arguments`."""
+    try:
+        return adapter(kind).validate_python(text)
+    except ValidationError as error:
+        problem = describe(error).removeprefix("content: ")
+        raise argparse.ArgumentTypeError(problem) from None
 
 
-def share(text: str) -> float:
-    """Parses a float from 0 to 1."""
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
+def number(kind: Any) -> Callable[[str], Any]:
+    """The parser of a number, which refuses NaN and infinity."""
+    return functools.partial(parsed, kind)
+
+
+count = number(Count)
+share = number(Share)
 
 
 def names(text: str) -> list[str]:
@@ -202,7 +205,7 @@ def new_figure(text: str) -> str:
     with _refusing(), missing_extras():
         from matplotlib.backend_bases import FigureCanvasBase
     formats = FigureCanvasBase.get_supported_filetypes()
-    if pathlib.Path(text).suffix.removeprefix(".").lower() not in formats:
+    if suffix_of(text).removeprefix(".") not in formats:
         raise argparse.ArgumentTypeError(
             f"{text} should end in .png, .pdf, .svg or another of {', '.join(formats)}"
         )
@@ -231,11 +234,7 @@ def decoding_of(options: argparse.Namespace) -> dict[str, Any]:
 
 def option(name: str, text: str) -> Any:
     """Parses the value of an option of decoding."""
-    try:
-        return adapter(types()[name]).validate_python(text)
-    except ValidationError as error:
-        problem = describe(error).removeprefix("content: ")
-        raise argparse.ArgumentTypeError(problem) from None
+    return parsed(types()[name], text)
 
 
 @contextlib.contextmanager
@@ -385,6 +384,9 @@ def _can_print():
     return True
 
 
-def with_confidence(text: str, confidence: float, is_unsure: bool) -> str:
-    """A text with its confidence, and a mark if the model is unsure."""
-    return f"{text} ({confidence:.0%}){' (unsure)' if is_unsure else ''}"
+def with_confidence(
+    text: str, confidence: float, is_unsure: bool, doubt: str = ""
+) -> str:
+    """A text with its confidence, and a mark if the model is unsure, and why."""
+    unsure = f" (unsure{doubt and ': '}{doubt})" if is_unsure else ""
+    return f"{text} ({confidence:.0%}){unsure}"

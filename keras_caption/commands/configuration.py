@@ -1,12 +1,11 @@
 """The configuration of an experiment: a file, and values from the command line."""
 
 import copy
-import pathlib
 from typing import Any
 
 from keras_caption import models, tasks
 from keras_caption.errors import InputError, hint
-from keras_caption.formats.built_in import experiments
+from keras_caption.formats.built_in import find_file
 from keras_caption.formats.python_files import failure, run_file
 from keras_caption.settings.run import (
     RUN,
@@ -82,18 +81,6 @@ def describe(task: type[Task], config: dict[str, Any]) -> dict[str, tuple[Any, s
                 text = documentation(kind)
                 listed[f"{group}.{name}".lstrip(".")] = values[name], text
     return listed
-
-
-def find_file(path: str) -> str:
-    """The file of an experiment: the path itself, or the built-in one of that name."""
-    if pathlib.Path(path).suffix or pathlib.Path(path).exists():
-        return path
-    named = experiments()
-    if path not in named:
-        raise InputError(
-            f"There is no built-in experiment {path!r}. {hint(path, named)}"
-        )
-    return str(named[path])
 
 
 def read_file(path: str) -> dict[str, Any]:

@@ -19,7 +19,13 @@ import os
 import pathlib
 from collections.abc import Sequence
 
-from keras_caption.commands.command_line import Parser, add_jit_compile, names
+from keras_caption.arguments import Port
+from keras_caption.commands.command_line import (
+    Parser,
+    add_jit_compile,
+    names,
+    number,
+)
 from keras_caption.commands.detection import (
     add_detector_options,
     need_detector,
@@ -36,7 +42,9 @@ def make_parser() -> Parser:
     add_detector_options(parser)
     parser.add_argument("--host", default="127.0.0.1", help="defaults to 127.0.0.1")
     parser.add_argument(
-        "--port", type=int, help="defaults to the first free port from 7860 on"
+        "--port",
+        type=number(Port),
+        help="defaults to the first free port from 7860 on",
     )
     add_jit_compile(parser)
     return parser

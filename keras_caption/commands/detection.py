@@ -1,7 +1,6 @@
 """Options of commands that read photos: the model, and the detector of objects."""
 
 import argparse
-import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from keras_caption.commands.command_line import names, share
 from keras_caption.errors import need_packages
 from keras_caption.features.nanodet_download import NANODET
 from keras_caption.formats import built_in
+from keras_caption.formats.suffixes import suffix_of
 
 DETECTOR = "dfine_nano_coco"
 LITE_DETECTOR = NANODET  # of LiteRT, which needs no TensorFlow
@@ -48,7 +48,7 @@ def need_detector(models: Sequence[str], detector: str | None) -> None:
     """
     if not {*models} & {*built_in.models()}:
         return
-    suffix = pathlib.PurePath(detector or "").suffix.lower()
+    suffix = suffix_of(detector or "")
     need_packages("PIL", *NEEDED.get(suffix, ["keras_hub"]))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from keras_caption.commands.command_line import decoding_of
 from keras_caption.errors import InputError, need_packages
 from keras_caption.formats.engine_files import NAMES, SUFFIXES, engine_file
+from keras_caption.formats.suffixes import suffix_of
 
 KERAS = "keras"
 PACKAGES = {"litert": "ai_edge_litert", "onnx": "onnxruntime", "openvino": "openvino"}
@@ -44,7 +45,7 @@ def engine_for(
             missing, or the engine cannot do what an option asks for.
     """
     files = {name: engine_file(name) for name in models}
-    engines = {name: SUFFIXES[x.suffix] for name, x in files.items() if x}
+    engines = {name: SUFFIXES[suffix_of(x)] for name, x in files.items() if x}
     for name, own in engines.items():
         if options.engine not in (None, own):
             raise InputError(

@@ -100,7 +100,7 @@ def ctranslate2(model, options):
 
 
 def engine(model, options):
-    with silent():  # LiteRT's converter prints pages about missing operations
+    with silent():  # converters print what they do
         kc.serving.export_engine(model, options.output, options.format)
     return options.output
 

@@ -15,20 +15,24 @@ with content-independent geometry. The suffix of FILE decides the format: .png, 
 .pdf.
 """
 
+import argparse
 import pathlib
 from collections.abc import Sequence
 
 from keras_caption.atomic import check_new, creating
 from keras_caption.commands.command_line import Parser, names, new_figure
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, need_packages
+from keras_caption.formats.model_files import model_file
+from keras_caption.formats.runs import read_config
 
 NAMES = ("curves", "position", "size", "captions", "attention")
+OF_WEIGHTS = ("position", "size")  # figures of one saved model
 OF_IMAGES = ("captions", "attention")  # figures of chosen images
 DPI = 300  # of raster formats
 
 
 def make_parser() -> Parser:
-    parser = Parser("keras-caption figure", __doc__, imports=True)
+    parser = Parser("keras-caption figure", __doc__, imports=True, check=check)
     parser.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
     parser.add_argument(
@@ -48,17 +52,31 @@ def make_parser() -> Parser:
     return parser
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = make_parser()
-    options = parser.parse_intermixed_args(arguments)
+def check(options: argparse.Namespace) -> None:
+    """Raises `InputError` for options that exclude each other, or what is missing."""
     if options.images and options.name not in OF_IMAGES:
-        parser.error(f"--images is for {' and '.join(OF_IMAGES)}")
-    path = options.output or f"{options.name}.png"
-    check_new(path)
+        raise InputError(f"--images is for {' and '.join(OF_IMAGES)}.")
+    options.output = options.output or f"{options.name}.png"
+    check_new(options.output)
+    need_packages("matplotlib")
+    if options.name in OF_WEIGHTS:
+        if len(options.runs) > 1:
+            raise InputError(
+                f"The figure {options.name} shows one run, not {len(options.runs)}."
+            )
+        if "://" not in options.runs[0]:
+            model_file(options.runs[0])
+        return
+    for run in options.runs:
+        read_config(pathlib.Path(run))
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = make_parser().parse_intermixed_args(arguments)
     figure = draw(options.name, options.runs, options.images)
-    with creating(path) as partial:
+    with creating(options.output) as partial:
         figure.savefig(partial, dpi=DPI)
-    print(f"Wrote {path}")
+    print(f"Wrote {options.output}")
 
 
 def draw(name, runs, images):
@@ -67,9 +85,7 @@ def draw(name, runs, images):
     from keras_caption.tasks import figures
     from keras_caption.tasks.run_report import FinishedRun, RunRecord
 
-    if name in ("position", "size"):
-        if len(runs) > 1:
-            raise InputError(f"The figure {name} shows one run, not {len(runs)}.")
+    if name in OF_WEIGHTS:
         return visualization.geometric_weight_figure(models.load(runs[0]), name)
     folders = [*map(pathlib.Path, runs)]
     if name == "curves":

@@ -4,7 +4,7 @@ r"""Prepares a dataset for training: of photos, clips or third-party features.
         --output_dir prepared/flickr8k
     keras-caption run --model spatial --dataset prepared --data_dir prepared/flickr8k
 
-with captions in CSV, or in text files beside the photos
+with captions in CSV or JSON Lines, or in text files beside the photos
 
     keras-caption prepare --photos my_photos --captions captions.csv \
         --output_dir prepared/mine
@@ -52,8 +52,12 @@ command.
 A CSV file of captions has commas, tabs, semicolons or | between its columns, a header,
 and a row for each caption. Its columns are file_name (or image, photo, filename,
 image_name), caption (or text, comment) and, optionally, split (train, val or test).
-Flickr8k's captions.txt and Flickr30k's results.csv are such files. The captions of
-dog.jpg may also be in dog.txt, one in each line: --captions then names the folder.
+Flickr8k's captions.txt and Flickr30k's results.csv are such files. JSON Lines (.jsonl)
+and .parquet have the same columns, such as metadata.jsonl of Hugging Face's folders of
+images, and may have a list of captions. Names of photos may be relative to a file that
+is beside them. Captions with is_rejected, is_precanned or is_spam, as in VizWiz, are
+passed over and counted. The captions of dog.jpg may also be in dog.txt, one in each
+line: --captions then names the folder.
 
 The command prints the split of each file. You can set it:
 
@@ -92,10 +96,11 @@ FLAGS = {
         "action": Names,
         "help": "captions: Karpathy's JSON, with splits; COCO's captions_*.json, for "
         "the split in their names, or as train=FILE val=FILE test=FILE; coco_captions, "
-        "which TFDS downloads; CSV, or Flickr8k's *.token.txt; img2dataset's "
-        "*.parquet; or a folder of text files, one for each photo. For videos: VATEX's "
-        "JSON, one for each split, as for COCO; MSR-VTT's videodatainfo.json; or a "
-        "list of id, split and captions",
+        "which TFDS downloads; CSV, JSON Lines or Parquet, such as metadata.jsonl; "
+        "Flickr8k's *.token.txt; img2dataset's *.parquet; or a folder of text files, "
+        "one for each photo. For videos: VATEX's JSON, one for each split, as of COCO; "
+        "MSR-VTT's videodatainfo.json; MSVD's AllVideoDescriptions.txt or "
+        "video_corpus.csv; or a list of id, split and captions",
     },
     "questions": {
         "action": Names,

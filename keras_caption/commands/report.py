@@ -9,18 +9,20 @@ network. Two runs must have the same test split. `keras-caption run` writes the 
 of its run.
 """
 
+import argparse
 import pathlib
 from collections.abc import Sequence
 
 from keras_caption.atomic import creating
 from keras_caption.commands.command_line import Parser, new_file
-from keras_caption.errors import InputError
+from keras_caption.errors import InputError, need_packages
+from keras_caption.formats.runs import read_finished
 
 COMPARED = "comparison.html"
 
 
 def make_parser() -> Parser:
-    parser = Parser("keras-caption report", __doc__, imports=True)
+    parser = Parser("keras-caption report", __doc__, imports=True, check=check)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run")
     parser.add_argument(
         "--output",
@@ -32,17 +34,22 @@ def make_parser() -> Parser:
     return parser
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = make_parser()
-    options = parser.parse_intermixed_args(arguments)
+def check(options: argparse.Namespace) -> None:
+    """Raises `InputError` unless the folders hold one or two finished runs."""
     if len(options.runs) > 2:
-        parser.error("at most two runs can be compared")
+        raise InputError("At most two runs can be compared.")
+    need_packages("jinja2", "matplotlib")
+    for run in options.runs:
+        if not pathlib.Path(run, "test_scores.json").exists():
+            raise InputError(f"{run} holds no finished run.")
+        read_finished(pathlib.Path(run))
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = make_parser().parse_intermixed_args(arguments)
     from keras_caption.tasks.run_report import FILE, FinishedRun, write_report
 
     folders = [pathlib.Path(run) for run in options.runs]
-    for folder in folders:
-        if not (folder / "test_scores.json").exists():
-            raise InputError(f"{folder} holds no finished run.")
     runs = [FinishedRun.open(folder) for folder in folders]
     path = folders[0] / (FILE if len(runs) == 1 else COMPARED)
     if options.output:

@@ -28,7 +28,7 @@ from keras_caption.commands.command_line import Parser, continuing
 from keras_caption.commands.malloc import keep_freed_memory
 from keras_caption.commands.run_arguments import make_parser as make_parser_of
 from keras_caption.commands.run_arguments import parse
-from keras_caption.errors import need_packages, need_tensorflow
+from keras_caption.errors import need_backend, need_packages, need_tensorflow
 
 
 def make_parser() -> Parser:
@@ -103,13 +103,13 @@ def folders_of(options, config):
 
 
 def check_backend(config, objectives):
-    """Raises `InputError` for settings that need TensorFlow as the backend."""
+    """Raises `InputError` for settings that the backend does not have."""
     if config["strategy"] != "one_device":
         need_tensorflow(f"The strategy {config['strategy']!r}")
     if config["deterministic"]:
         need_tensorflow("--deterministic")
     if "self-critical" in objectives:
-        need_tensorflow("Self-critical training")
+        need_backend("Self-critical training", "TensorFlow", "JAX")
 
 
 def check_needs(task, folders):

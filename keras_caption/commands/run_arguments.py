@@ -1,12 +1,17 @@
 """The command line of `run`: flags, and values of the configuration."""
 
 import argparse
+import pathlib
 from collections.abc import Sequence
 from typing import Any
 
+from keras_caption.atomic import check_folder
 from keras_caption.commands.command_line import Parser, import_library, names
 from keras_caption.errors import InputError
-from keras_caption.formats.built_in import experiments
+from keras_caption.formats.built_in import experiments, find_file
+from keras_caption.formats.model_files import model_file
+from keras_caption.formats.python_files import check_python_file
+from keras_caption.formats.runs import refuse_used
 from keras_caption.settings.run import Run, documentation
 
 OF_RUN = {name: documentation(kind) for name, kind in Run.__annotations__.items()}
@@ -75,6 +80,8 @@ def parse(
         )
         print(parser.format_help())
         parser.exit()
+    if not options.help:
+        check_files(options)
     import_library()
     if options.help:
         from keras_caption.commands.configuration import describe, make_config
@@ -84,6 +91,20 @@ def parse(
         print(parser.format_help())
         parser.exit()
     return options, settings
+
+
+def check_files(options: argparse.Namespace) -> None:
+    """Raises `InputError` for files that are missing, before Keras is imported."""
+    if options.config is not None:
+        check_python_file(find_file(options.config))
+    for name in [options.start_from, *(options.ensemble or [])]:
+        if name is not None and "://" not in name:
+            model_file(name)
+    if options.output_dir is not None:
+        folder = pathlib.Path(options.output_dir)
+        check_folder(folder / "config.json")
+        if not (options.resume or options.start_from):
+            refuse_used(folder)
 
 
 def split(arguments):

@@ -11,9 +11,10 @@ path is never split at its "=".
 
 The interface is TensorFlow Serving's: GET /v1/models/NAME[/versions/N|/labels/L], with
 /metadata; POST :predict. In addition, POST :answer reads records, or a file of a photo,
-and POST /v1/chat/completions an image in OpenAI's form; GET /v1/models lists the
-models, and GET / prints help; /healthz, /readyz and /metrics are for monitoring. The
-port opens at once; a model answers when it is loaded.
+and POST /v1/chat/completions, /v1/responses, /api/generate and /api/chat read a chat in
+the forms of OpenAI and Ollama; GET /v1/models lists the models, and GET / prints help;
+/healthz, /readyz and /metrics are for monitoring. The port opens at once; a model
+answers when it is loaded.
 
 --config FILE reads options from a YAML file, by their names. Options of the command
 line replace or extend them:
@@ -34,11 +35,13 @@ import os
 import pathlib
 from collections.abc import Iterator, Sequence
 
+from keras_caption.arguments import Port, Seconds, SecondsAboveZero
 from keras_caption.commands.command_line import (
     Parser,
     add_jit_compile,
     count,
     named_path,
+    number,
     option,
     quiet,
     set_jit_compile,
@@ -46,9 +49,11 @@ from keras_caption.commands.command_line import (
 from keras_caption.commands.detection import add_detector_options
 from keras_caption.commands.engines import KERAS, add_engine_option, engine_for
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.formats.faults import check_file
 from keras_caption.progress import report
 from keras_caption.serving import Limits
 
+CONFIG_BYTES = 2**20
 EARLIER_KERAS = "TF_USE_LEGACY_KERAS"  # a variable that TensorFlow reads
 
 
@@ -72,7 +77,7 @@ def make_parser() -> Parser:
         default="127.0.0.1",
         help="address to listen on; 0.0.0.0 is reachable from everywhere",
     )
-    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--port", type=number(Port), default=8501)
     parser.add_argument(
         "--token",
         action="append",
@@ -93,7 +98,7 @@ def make_parser() -> Parser:
     )
     parser.add_argument(
         "--poll",
-        type=float,
+        type=number(SecondsAboveZero),
         default=1.0,
         help="seconds between two searches for new versions",
     )
@@ -108,7 +113,11 @@ def make_parser() -> Parser:
     )
     for name, kind, text in (
         ("batch_size", count, "greatest number of examples in a batch"),
-        ("batch_delay", float, "greatest time that a request waits for others, in s"),
+        (
+            "batch_delay",
+            number(Seconds),
+            "greatest time that a request waits for others, in s",
+        ),
         ("max_requests", count, "requests in progress; further ones are refused"),
         ("max_body", count, "greatest number of bytes of a request"),
         ("max_pixels", count, "greatest number of pixels of a photo"),
@@ -117,7 +126,7 @@ def make_parser() -> Parser:
             count,
             "greatest product of records, beam width, tokens and required tokens",
         ),
-        ("timeout", float, "greatest time of a request, in s"),
+        ("timeout", number(SecondsAboveZero), "greatest time of a request, in s"),
     ):
         default = getattr(limits, name)
         parser.add_argument(
@@ -194,9 +203,12 @@ def read_config(arguments: Sequence[str]) -> tuple[list[str], list[str], list[st
     with missing_extras():
         import yaml
 
+    path = pathlib.Path(options.config)
+    check_file(path)
     try:
-        content = pathlib.Path(options.config).read_text(encoding="utf-8")
-        values = yaml.safe_load(content)
+        if path.stat().st_size > CONFIG_BYTES:
+            raise InputError(f"{path} is larger than {CONFIG_BYTES:,} bytes.")
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{options.config} cannot be read: {reason}.") from None

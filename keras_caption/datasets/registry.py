@@ -6,7 +6,7 @@ import tensorflow_datasets as tfds
 
 from keras_caption.datasets.building import build
 from keras_caption.datasets.coco_objects import CocoObjects
-from keras_caption.errors import InputError, hint
+from keras_caption.errors import OWN, InputError, hint
 from keras_caption.formats.prepared_folder import read_prepared
 from keras_caption.inputs import KINDS, sizes_of
 from keras_caption.models import data_arguments
@@ -71,7 +71,7 @@ def register(name: str, make: Callable[..., tfds.core.DatasetBuilder]) -> None:
 def check_name(name: str) -> None:
     """Raises `InputError` if there is no dataset of this name."""
     if name not in DATASETS:
-        raise InputError(f"There is no dataset {name!r}. {hint(name, DATASETS)}")
+        raise InputError(f"There is no dataset {name!r}. {hint(name, DATASETS)} {OWN}")
 
 
 def load(

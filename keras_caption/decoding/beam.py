@@ -10,8 +10,8 @@ from keras_caption.decoding.search import (
     batch_size,
     is_hypothesis,
     repeat_rows,
-    take_tokens,
 )
+from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import BOS, EOS, PAD
 
@@ -29,7 +29,7 @@ class Beam(Search):
     - `"tokens"`, `"scores"` (the ranking) and `"log_probs"` of the `places` unfinished
       hypotheses of each beam;
     - `"done"`, a dict of the same three for the `width` best finished hypotheses;
-    - `"rows"`, the rows of the decoder's `"cache"` that the hypotheses continue.
+    - `"from"`, the places whose rows of the decoder's `"cache"` they continue.
     """
 
     def __init__(
@@ -56,7 +56,9 @@ class Beam(Search):
                 "scores": ops.full((beams, self.width), NEG_INF, "float32"),
                 "log_probs": ops.full((beams, self.width), NEG_INF, "float32"),
             },
-            "rows": ops.arange(beams * self.places),
+            "from": ops.broadcast_to(
+                ops.arange(self.places, dtype="int32"), (beams, self.places)
+            ),
             "per_example": repeat_rows(self.per_example, self.groups * self.places),
             "cache": repeat_rows(state["cache"], self.groups * self.places),
         }
@@ -74,8 +76,9 @@ class Beam(Search):
         # === Probabilities of the next token ===
         # The cache is reordered right before `step` writes to it, when no other tensor
         # holds it.
-        rows = values["rows"]
-        cache = tree.map_structure(lambda x: ops.take(x, rows, axis=0), values["cache"])
+        cache = tree.map_structure(
+            lambda x: self._reorder(x, values["from"]), values["cache"]
+        )
         flat_tokens = ops.reshape(values["tokens"], (-1, length))
         last = ops.take(flat_tokens, ops.maximum(index - 1, 0), axis=1)
         last = ops.where(index == 0, BOS, last)
@@ -86,11 +89,7 @@ class Beam(Search):
 
         # === Best hypotheses, one token longer ===
         longer = self.extend(values, scores, log_probs)
-        # Places within a beam, (beams, places), become rows of all beams.
-        first_rows = ops.arange(ops.shape(longer["from"])[0]) * self.places
-        rows = ops.reshape(longer.pop("from") + ops.expand_dims(first_rows, 1), (-1,))
-        tokens = ops.take(flat_tokens, rows, axis=0)
-        tokens = ops.reshape(tokens, ops.shape(values["tokens"]))
+        tokens = take_by_row(values["tokens"], longer["from"])
         added = longer.pop("added")
         tokens = ops.where(
             ops.arange(length) == index, ops.expand_dims(added, 2), tokens
@@ -115,9 +114,13 @@ class Beam(Search):
             "tokens": tokens,
             "scores": ops.where(ends, NEG_INF, longer["scores"]),
             "done": self._keep_best(both, self.width, values),
-            "rows": rows,
             "cache": state["cache"],
         }
+
+    def _reorder(self, rows, places):
+        """Reorders the rows of each beam, `(beams * places, ...)`."""
+        by_beam = ops.reshape(rows, (-1, self.places, *rows.shape[1:]))
+        return ops.reshape(take_by_row(by_beam, places), (-1, *rows.shape[1:]))
 
     def extend(
         self, values: dict[str, Any], scores: Any, log_probs: Any
@@ -137,7 +140,7 @@ class Beam(Search):
         width = self.width
         per_row = min(width, log_probs.shape[-1])
         scores, added = best_tokens(scores, per_row)
-        log_probs = take_tokens(log_probs, added)
+        log_probs = take_by_row(log_probs, added)
         scores = ops.reshape(scores, (-1, width, per_row))  # (beams, places, tokens)
         scores = ops.expand_dims(values["scores"], 2) + scores
         log_probs = ops.reshape(log_probs, (-1, width, per_row))
@@ -172,12 +175,14 @@ class Beam(Search):
         return both["tokens"][:, 0]
 
     def _merge_beams(self, hypotheses, values):
-        """Returns the best hypotheses among all beams of each example."""
+        """Returns the best hypotheses among all beams of each example, each once."""
         count = self.groups * hypotheses["scores"].shape[1]
         together = {
             name: ops.reshape(x, (-1, count, *x.shape[2:]))
             for name, x in hypotheses.items()
         }
+        if self.groups > 1:
+            together["scores"] = without_copies(together["tokens"], together["scores"])
         return self._keep_best(together, self.options.beam_size, values)
 
     def _keep_best(self, hypotheses, count, values):
@@ -210,3 +215,19 @@ class Beam(Search):
 def concatenate(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Concatenates two sets of hypotheses of the same beams."""
     return {n: ops.concatenate([first[n], second[n]], axis=1) for n in first}
+
+
+def without_copies(tokens: Any, scores: Any) -> Any:
+    """Returns scores without those of hypotheses that an earlier place has too.
+
+    Args:
+        tokens: int `(examples, places, length)`.
+        scores: float `(examples, places)`.
+    """
+    places = ops.arange(scores.shape[1])
+    for place in range(scores.shape[1] - 1):
+        same = ops.all(tokens == tokens[:, place : place + 1], axis=2)
+        exists = is_hypothesis(scores[:, place : place + 1])
+        is_copy = ops.logical_and(ops.logical_and(same, exists), places > place)
+        scores = ops.where(is_copy, NEG_INF, scores)
+    return scores

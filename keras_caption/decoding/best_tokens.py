@@ -2,6 +2,7 @@ from jaxtyping import Float, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
+from keras_caption.decoding.take_by_row import take_by_row
 
 GROUP_SIZE = 16  # tokens; the search compares the maxima of groups first
 
@@ -29,12 +30,11 @@ def best_tokens(
         return best, ops.cast(tokens, "int32")
     if padding := groups * GROUP_SIZE - size:
         scores = ops.pad(scores, ((0, 0), (0, padding)), constant_values=-float("inf"))
-    rows = ops.expand_dims(ops.arange(ops.shape(scores)[0]), 1)
-    members = ops.reshape(scores, (-1, GROUP_SIZE))  # (rows * groups, GROUP_SIZE)
-    maxima = ops.reshape(ops.max(members, axis=1), (-1, groups))
+    members = ops.reshape(scores, (-1, groups, GROUP_SIZE))
+    maxima = ops.max(members, axis=2)
     # Sorted: `top_k` then prefers the smaller of equal tokens.
     chosen = ops.sort(ops.cast(ops.top_k(maxima, count)[1], "int32"), axis=1)
-    candidates = ops.take(members, rows * groups + chosen, axis=0)
+    candidates = take_by_row(members, chosen)
     candidates = ops.reshape(candidates, (-1, count * GROUP_SIZE))
     best, places = ops.top_k(candidates, count)
     places = ops.cast(places, "int32")

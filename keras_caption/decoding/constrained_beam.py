@@ -9,7 +9,7 @@ from keras_caption.arguments import Tensor
 from keras_caption.decoding.beam import Beam
 from keras_caption.decoding.best_tokens import best_tokens
 from keras_caption.decoding.rules import NEG_INF
-from keras_caption.decoding.search import take_tokens
+from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import EOS
 
@@ -105,7 +105,7 @@ class ConstrainedBeam(Beam):
             for number in range(self.banks)
         ]
         chosen = ops.concatenate([ops.cast(x, "int32") for _, x in best], axis=1)
-        log_probs = totals("log_probs", take_tokens(log_probs, ids))
+        log_probs = totals("log_probs", take_by_row(log_probs, ids))
         places = chosen // candidates
         progress = ops.take_along_axis(
             values["progress"], ops.expand_dims(places, 2), axis=1
@@ -113,9 +113,9 @@ class ConstrainedBeam(Beam):
         symbols = ops.take(symbols, chosen % candidates, axis=0)
         return {
             "scores": ops.concatenate([x for x, _ in best], axis=1),
-            "log_probs": take_tokens(log_probs, chosen),
+            "log_probs": take_by_row(log_probs, chosen),
             "progress": self._progress(progress, ops.expand_dims(symbols, 2))[..., 0],
-            "added": take_tokens(ops.reshape(ids, flat), chosen),
+            "added": take_by_row(ops.reshape(ids, flat), chosen),
             "from": places,
         }
 

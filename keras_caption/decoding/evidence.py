@@ -9,6 +9,7 @@ from keras import ops
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.box_relations import GEOMETRY, part_of
 from keras_caption.decoding.evidence_tables import EvidenceTables
+from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.object_evidence import RELATIONS
 from keras_caption.text import EOS
@@ -21,11 +22,13 @@ class ObjectEvidence(EvidenceTables):
 
     A word is admissible if `keras_caption.features.object_evidence` names it and the
     image has evidence for it. A noun needs an object of its category, a plural needs
-    two; after "two" there must be exactly two, after "a group of" at least three. After
+    two; after "two" there must be exactly two, also if boxes within others are counted,
+    after "a group of" at least three. After
     "on", "with" or "holding", a noun needs an object whose box has this relation to the
     box of the object that was named last. Words of places and actions need the
     categories or relations that the tables name. Other words are never admissible. A
-    caption never ends with a word that needs another word after it. In an image without
+    caption never ends with a word that needs another word after it: words that leave no
+    room for EOS are admissible only where all others are like that. In an image without
     objects, all tokens are admissible.
 
     The methods compile with XLA: they use no strings and no Python values of tensors.
@@ -52,7 +55,9 @@ class ObjectEvidence(EvidenceTables):
             dict of
 
             - `counts`, int32 `(batch, 80)`, numbers of objects of each category,
-              without those in the box of another one of the same category;
+              without those in the box of another one of the same category, which may
+              be the same object;
+            - `boxes`, int32 `(batch, 80)`, numbers of objects with those;
             - `together`, bool `(batch, 80)`, True for categories with two objects that
               touch or are beside each other;
             - `related`, bool `(batch, 81, 1 + relations, 80)`, True if an object of the
@@ -77,6 +82,7 @@ class ObjectEvidence(EvidenceTables):
         same = ops.matmul(one_hot, ops.transpose(one_hot, (0, 2, 1))) > 0
         is_part = ops.logical_and(same, part_of(first, second, places))
         is_part = ops.any(is_part, axis=-1, keepdims=True)
+        found = ops.cast(ops.sum(one_hot, axis=1), "int32")
         one_hot = ops.where(is_part, 0.0, one_hot)
         counts = ops.cast(ops.sum(one_hot, axis=1), "int32")
         present = counts > 0
@@ -108,6 +114,7 @@ class ObjectEvidence(EvidenceTables):
         implied = ops.matmul(ops.cast(complete, "float32"), self.follows)
         return {
             "counts": counts,
+            "boxes": found,
             "together": together,
             "related": related,
             "implied": ops.cast(implied > 0, "float32"),
@@ -155,21 +162,24 @@ class ObjectEvidence(EvidenceTables):
         groups = ops.take(self.group, tokens)
         several_named = self._is_several(tokens, nouns, governors)
         last = ops.take(tokens, ops.maximum(index - 1, 0), axis=1)  # PAD at the start
-        counts = evidence["counts"]
+        counts, boxes = evidence["counts"], evidence["boxes"]
         unnamed = ops.logical_not(said_before(nouns, 1 + len(CATEGORIES)))
 
         # === Candidates for the next noun ===
         # The subject is the category that was named last, the governor the last word
         # that decides what the next noun may be, such as "on", "with" or "two".
-        related = take_by_row(evidence["related"], subject)  # (rows, 1 + relations, 80)
+        of_subject = ops.expand_dims(subject, 1)
+        # (rows, 1 + relations, 80)
+        related = take_by_row(evidence["related"], of_subject)[:, 0]
         related = ops.logical_and(related, ops.expand_dims(unnamed[:, 1:], 1))
-        candidates = take_by_row(related, ops.take(self.relation, governor))
+        of_governor = ops.expand_dims(ops.take(self.relation, governor), 1)
+        candidates = take_by_row(related, of_governor)[:, 0]
         takes_one, least, most = (
             ops.expand_dims(ops.take(table, governor), 1)
             for table in (self.takes_one, self.least, self.most)
         )
         one = ops.logical_and(candidates, takes_one)
-        enough = ops.logical_and(counts >= least, counts <= most)
+        enough = ops.logical_and(counts >= least, boxes <= most)
         enough = ops.logical_and(enough, self.has_several)
         several = ops.logical_and(candidates, enough)
         unsaid = ops.logical_not(said_before(groups, self.groups))
@@ -198,11 +208,12 @@ class ObjectEvidence(EvidenceTables):
         countable = ops.logical_and(unnamed[:, 1:], self.has_several)
         of_each = ops.expand_dims(ops.where(countable, counts, 0), 1)
         low, high = self.bounds[:, :1], self.bounds[:, 1:]
-        number = ops.any(ops.logical_and(of_each >= low, of_each <= high), axis=-1)
+        at_most = ops.expand_dims(boxes, 1) <= high
+        number = ops.any(ops.logical_and(of_each >= low, at_most), axis=-1)
         said = ops.take(self.said_of, subject, axis=0)
         none = ops.zeros_like(evidence["together"][:, :1])  # subject 0 is no object
         together = ops.concatenate([none, evidence["together"]], axis=1)
-        each = ops.expand_dims(take_by_row(together, subject), 1)
+        each = take_by_row(together, of_subject)
         each = ops.logical_and(each, several_named)
         predicate = ops.logical_or(
             ops.any(ops.take(relation, self.predicates, axis=1), axis=1, keepdims=True),
@@ -260,8 +271,12 @@ class ObjectEvidence(EvidenceTables):
         needs = ops.matmul(of_names(before), self.needs) > 0
         complete = ops.logical_and(begun, needs)
         completes = ops.matmul(ops.cast(complete, "float32"), self.completes) > 0
+        words = ops.logical_or(words, completes)
+        # The last position is that of EOS.
+        fit = ops.logical_and(words, index + 1 + self.to_end < tokens.shape[1])
+        words = ops.where(ops.any(fit, axis=1, keepdims=True), fit, words)
         nothing = ops.logical_not(ops.any(counts > 0, axis=1, keepdims=True))
-        return ops.logical_or(ops.logical_or(words, completes), nothing)
+        return ops.logical_or(words, nothing)
 
     def _context(self, tokens):
         """Returns the category and the governor of each token, 0 for other tokens.
@@ -303,11 +318,3 @@ def last_above_zero(values: Int32[Tensor, "rows length"]) -> Int32[Tensor, " row
     base = 1000  # more than any value, so that the maximum decides by the position
     places = ops.arange(values.shape[1], dtype="int32") * base
     return ops.max(ops.where(values > 0, values + places, 0), axis=1) % base
-
-
-def take_by_row(values: Any, places: Any) -> Any:
-    """Takes, from each row, the values at one place of the second axis."""
-    size = values.shape[1]
-    rows = ops.arange(ops.shape(values)[0], dtype="int32") * size
-    flat = ops.reshape(values, (-1, *values.shape[2:]))
-    return ops.take(flat, rows + places, axis=0)

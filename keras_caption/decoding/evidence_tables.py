@@ -156,7 +156,7 @@ class EvidenceTables:
             kinds.setdefault(word, set()).add(kind)
         kinds["room"] = {"place"}
         kinds["flying"].add("transitive")
-        kinds["living"] = {"place"}
+        kinds["living"] = {KINDS["living"]}
 
         # === As matrices ===
         self.alone, self.begins = np.zeros((2, total, self.size), "float32")
@@ -204,6 +204,7 @@ class EvidenceTables:
         self.name_follows = np.array(
             [["name" in successors.get(kind, ())] for kind in names], "float32"
         )
+        self.to_end = self._words_to_end(is_kind, follows)
 
         # === Which articles nouns take ===
         known = [x for x in NOUN if all(word in self.number for word in x.split())]
@@ -224,6 +225,28 @@ class EvidenceTables:
             self.articles[article] = of_category, np.array(of_word)
         self.is_group = np.array([KINDS[word] == "group" for word in NUMBERS])
         return {*begins}
+
+    def _words_to_end(self, is_kind, follows):
+        """The least number of words between each token and EOS, int32 `(size,)`.
+
+        It is -1 for EOS, and 0 for tokens that the grammar does not know.
+
+        Args:
+            is_kind: bool `(kinds, vocabulary_size)`.
+            follows: bool `(kinds, vocabulary_size)`, tokens after each kind.
+        """
+        known = is_kind.any(axis=0)
+        known[self.first] = True
+        to_end = np.where(known, self.size, 0).astype("int32")
+        to_end[EOS] = -1
+        while True:
+            of_kind = np.where(follows, to_end, self.size).min(axis=1)
+            shorter = np.where(is_kind, 1 + of_kind[:, None], self.size).min(axis=0)
+            shorter = np.minimum(to_end, shorter)
+            np.minimum.at(shorter, self.first, 1 + to_end[self.second])
+            if (shorter == to_end).all():
+                return to_end
+            to_end = shorter
 
     def _read_context(self, begins):
         """What words say of those behind them."""

@@ -16,8 +16,6 @@ from keras_caption.text import BOS, EOS, PAD, UNK
 FORBIDDEN = (PAD, BOS, UNK)
 # Finite: a sum of several stays a number, where infinities could become NaN.
 NEG_INF = -1e9
-# What a token without evidence costs: it comes only where all others are forbidden.
-UNSUPPORTED = 1e6
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(Decoding)}
 
 
@@ -53,8 +51,8 @@ def with_evidence(
     scores: Float32[Tensor, "... vocabulary_size"],
     admissible: Bool[Tensor, "... vocabulary_size"],
 ) -> Float32[Tensor, "... vocabulary_size"]:
-    """Lowers the scores of tokens without evidence below those of all others."""
-    return ops.where(admissible, scores, scores - UNSUPPORTED)
+    """Forbids the tokens without evidence."""
+    return ops.where(admissible, scores, NEG_INF)
 
 
 def choosing_scores(

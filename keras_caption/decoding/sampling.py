@@ -7,6 +7,7 @@ from keras import ops
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.rules import NEG_INF, column, forbidden_log_probs
 from keras_caption.decoding.search import batch_size, is_hypothesis, repeat_rows
+from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.decoding.token_by_token import TokenByToken
 from keras_caption.settings.decoding import Decoding
 
@@ -145,12 +146,12 @@ def sample_tokens(log_probs, numbers):
     probabilities = ops.exp(log_probs)
     if padding := groups * group_size - size:
         probabilities = ops.pad(probabilities, ((0, 0), (0, padding)))
-    members = ops.reshape(probabilities, (-1, group_size))  # (rows * groups, size)
-    sums = ops.reshape(ops.sum(members, axis=1), (-1, groups))
+    members = ops.reshape(probabilities, (-1, groups, group_size))
+    sums = ops.sum(members, axis=2)
     # Rounded probabilities may not sum to 1: the numbers are scaled by their sum.
     group, rest = invert(sums, numbers * ops.sum(sums, axis=1))
-    rows = ops.arange(ops.shape(group)[0], dtype="int32")
-    token, _ = invert(ops.take(members, rows * groups + group, axis=0), rest)
+    members = take_by_row(members, ops.expand_dims(group, 1))[:, 0]
+    token, _ = invert(members, rest)
     return group * group_size + token
 
 

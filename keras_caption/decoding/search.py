@@ -6,6 +6,7 @@ from keras import ops, tree
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.rules import NEG_INF, Step, choosing_scores
+from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.settings.decoding import Decoding
 
 
@@ -142,23 +143,5 @@ def chosen_log_probs(
         float `(...)`.
     """
     flat = ops.reshape(log_probs, (-1, log_probs.shape[-1]))
-    chosen = take_tokens(flat, ops.reshape(tokens, (-1, 1)))
+    chosen = take_by_row(flat, ops.reshape(tokens, (-1, 1)))
     return ops.reshape(chosen, ops.shape(tokens))
-
-
-def take_tokens(
-    values: Float[Tensor, "rows vocabulary_size"], tokens: Int[Tensor, "rows count"]
-) -> Float[Tensor, "rows count"]:
-    """Takes the values of some tokens of each row, like `ops.take_along_axis`.
-
-    In TensorFlow, `take_along_axis` copies all values; this is a single look-up.
-
-    Args:
-        values: float `(rows, vocabulary_size)`.
-        tokens: int `(rows, count)`.
-
-    Returns:
-        float `(rows, count)`.
-    """
-    rows = ops.expand_dims(ops.arange(ops.shape(values)[0], dtype=tokens.dtype), 1)
-    return ops.take(ops.reshape(values, (-1,)), rows * values.shape[-1] + tokens)

@@ -26,6 +26,7 @@ from keras_caption.demo.uploads import (
 from keras_caption.errors import InputError
 from keras_caption.features import film_strip, read_photo
 from keras_caption.formats.deadline import reading_until
+from keras_caption.models.cards import limits_of
 from keras_caption.serving import Limits, Prediction, Predictor
 from keras_caption.serving.effort import check_effort
 from keras_caption.serving.local_hosts import LocalHosts, is_loopback
@@ -63,6 +64,11 @@ STYLE = f"""
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 280px), 1fr))}}
 {views.STYLE}
 """
+# Scrolls to an answer that is below the inputs, as on a phone.
+INTO_VIEW = """() => {
+  const shown = document.getElementById("%s")
+  if (shown.getBoundingClientRect().top > innerHeight / 2) shown.scrollIntoView()
+}"""
 TEXTS = "Words or phrases, separated by commas"
 
 
@@ -191,10 +197,11 @@ def add_tab(tab: str, models: Mapping[str, Predictor]) -> None:
                     ]
             button = gr.Button(TABS[tab], variant="primary")
         with gr.Column(scale=3, min_width=300):
-            shown = gr.HTML(min_height=40)
+            shown = gr.HTML(min_height=40, elem_id=f"kc-shown-{tab}")
+            gr.HTML(views.limits_view({n: limits(p) for n, p in models.items()}))
     triggers = [button.click, *(x.submit for x in [*asked, *options] if is_text(x))]
     triggers += [x.upload for x in asked if tab in ("photo", "clip") and not is_text(x)]
-    gr.on(
+    answered = gr.on(
         triggers,
         functools.partial(respond, tab, models, len(asked)),
         [*asked, first, second, count, *options],
@@ -203,6 +210,13 @@ def add_tab(tab: str, models: Mapping[str, Predictor]) -> None:
         concurrency_limit=1,
         api_visibility="private",
     )
+    answered.then(js=INTO_VIEW % f"kc-shown-{tab}", api_visibility="private")
+
+
+def limits(predictor: Predictor) -> list[str]:
+    """Limits of the models of a predictor, a list of sentences."""
+    members = getattr(predictor.model, "members", [predictor.model])
+    return list(dict.fromkeys(x for member in members for x in limits_of(member)))
 
 
 def photo() -> gr.Image:

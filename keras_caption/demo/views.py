@@ -8,7 +8,7 @@ keyboard.
 
 import html
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float, UInt8
@@ -37,6 +37,8 @@ STYLE = """
 .kc .none {color: var(--subdued)}
 .kc mark {background: #ffd54a; color: #3b2f00; border-radius: 4px; padding: 0 .375rem;
   font-size: .875rem; font-weight: 600}
+.kc-limits {margin: .5rem 0; padding-left: 1.25rem; color: var(--subdued);
+  font-size: .875rem}
 .kc .note {margin: .25rem 0; color: var(--subdued); font-size: .875rem}
 .kc fieldset {border: 0; margin: 0 0 .5rem; padding: 0; display: flex; flex-wrap: wrap;
   gap: .25rem; min-width: 0}
@@ -157,6 +159,20 @@ def text_view(prediction: Prediction, title: str = "") -> str:
     return view(prediction, f'<p class="tokens items">{"".join(tokens)}</p>', title)
 
 
+def limits_view(limits: Mapping[str, Sequence[str]]) -> str:
+    """What models cannot do, as HTML.
+
+    Args:
+        limits: dict from the name of a model to its limits, sentences.
+    """
+    lines = [
+        f"<li><b>{html.escape(name)}</b>: {html.escape(' '.join(sentences))}</li>"
+        for name, sentences in limits.items()
+        if sentences
+    ]
+    return f'<ul class="kc-limits">{"".join(lines)}</ul>' if lines else ""
+
+
 # === Parts of a view ===
 
 
@@ -182,7 +198,8 @@ def said(prediction: Prediction) -> str:
     text = html.escape(prediction.text)
     parts = [f'<p class="said">{text}</p>']
     if prediction.confidence is not None:
-        unsure = " <mark>unsure</mark>" if prediction.unsure else ""
+        doubt = html.escape(f": {prediction.doubt}" if prediction.doubt else "")
+        unsure = f" <mark>unsure{doubt}</mark>" if prediction.unsure else ""
         parts.append(
             f'<p class="note">Confidence {prediction.confidence:.0%}{unsure}</p>'
         )

@@ -2,7 +2,7 @@
 
 import collections
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from keras_caption.atomic import write_json
@@ -52,7 +52,8 @@ def score_answers(
     Returns:
         dict of `accuracy`, from 0 to 1, the mean over all questions; and of `kinds` and
         `answer_types`, dicts from kind (VQA's question type) and answer type to the
-        mean over its questions. Types that are empty are skipped.
+        mean over its questions. Types that are empty are skipped. If people answer a
+        question with yes and another with no, also `yes_no`, see `score_yes_no`.
 
     Raises:
         InputError: If there are no questions, or if a question has no answer in
@@ -61,7 +62,7 @@ def score_answers(
     outcomes = {
         name: collections.defaultdict(list) for name in ("kinds", "answer_types")
     }
-    total = []
+    total, pairs = [], []
     for question in questions:
         if question.question_id not in answers:
             raise InputError(f"Question {question.question_id} has no answer to score.")
@@ -72,13 +73,46 @@ def score_answers(
             )
         accuracy = answer_accuracy(answers[question.question_id], question.answers)
         total.append(accuracy)
+        pairs.append((answers[question.question_id], question.main_answer))
         outcomes["kinds"][question.kind].append(accuracy)
         outcomes["answer_types"][question.answer_type].append(accuracy)
     if not total:
         raise InputError("There are no questions to score answers of.")
-    return {"accuracy": mean(total)} | {
+    scores = {
         name: {kind: mean(x) for kind, x in sorted(by_kind.items()) if kind}
         for name, by_kind in outcomes.items()
+    }
+    yes_no = score_yes_no(pairs)
+    return {"accuracy": mean(total), **scores, **({"yes_no": yes_no} if yes_no else {})}
+
+
+def score_yes_no(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
+    """Scores answers to questions that people answer with yes or no.
+
+    A model that answers all of them alike has a balanced accuracy of 0.5, whatever the
+    share of yes among people's answers.
+
+    Args:
+        pairs: Sequence of pairs of str, an answer and people's most frequent one. Other
+            questions are skipped.
+
+    Returns:
+        dict of `balanced accuracy`, the mean of the shares of right answers where
+        people say yes and where they say no; `share of yes` among the answers; and
+        `share of yes, people`. Empty unless people say both.
+    """
+    answers = {
+        known: [answer for answer, other in pairs if other == known]
+        for known in ("yes", "no")
+    }
+    if not all(answers.values()):
+        return {}
+    right = [mean([x == known for x in of]) for known, of in answers.items()]
+    every = answers["yes"] + answers["no"]
+    return {
+        "balanced accuracy": mean(right),
+        "share of yes": mean([answer == "yes" for answer in every]),
+        "share of yes, people": len(answers["yes"]) / len(every),
     }
 
 

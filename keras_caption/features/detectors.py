@@ -1,4 +1,3 @@
-import pathlib
 from typing import Any
 
 from keras_caption.errors import InputError
@@ -13,6 +12,10 @@ from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.yolox import Yolox
 from keras_caption.formats.detector_files import SUFFIXES
 from keras_caption.formats.keras_files import load_keras
+from keras_caption.formats.suffixes import suffix_of
+
+# End of a message about a preset that cannot be downloaded.
+INSTEAD = ", as --detector; or name a YOLOX network there, a .keras file"
 
 
 @keras_defaults()
@@ -39,7 +42,7 @@ def load_detector(
         InputError: If there is no such detector, it cannot be downloaded, it detects
             other objects, or the confidence is not in [0, 1].
     """
-    suffix = pathlib.Path(name).suffix.lower()
+    suffix = suffix_of(name)
     if name == NANODET or suffix == ".param":
         raise InputError(
             f"The detector {name} is for LiteRT, on which `keras-caption caption "
@@ -55,7 +58,7 @@ def load_detector(
     elif suffix in SUFFIXES:
         detector = EngineDetector(name, confidence=confidence)
     else:
-        hub = load_hub_detector(name, "; or name a YOLOX network, a .keras file")
+        hub = load_hub_detector(name, INSTEAD)
         detector = HubDetector(hub, confidence=confidence)
     return ColouredObjects(detector, network) if coloured else detector
 

@@ -1,3 +1,4 @@
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -170,6 +171,11 @@ def load_hub_detector(
         raise InputError(
             f"There is no object detector {preset!r}: no preset of KerasHub, no "
             f"address, no folder. {hint(preset, presets)}"
+        )
+    folder = pathlib.Path(preset)
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise InputError(
+            f"The folder {preset} is no preset of KerasHub: it has no config.json."
         )
     with loading_preset(preset, presets, instead):
         return keras_hub.models.ObjectDetector.from_preset(preset)

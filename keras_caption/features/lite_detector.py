@@ -51,6 +51,7 @@ class LiteDetector:
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{file.parent} is no detector.") from None
         self.confidence = confidence
+        self.source = file
         self._run = open_engine(file)
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -90,6 +91,8 @@ class LiteDetector:
         boxes, scores, categories = (
             found[name][0] for name in ("boxes", "scores", "categories")
         )
+        if np.isnan(scores).any() or np.isnan(boxes).any():
+            raise InputError(f"{self.source} returns values that are no numbers (NaN).")
         good = (scores >= np.float32(self.confidence)) & (categories >= 0)
         found = boxes[good], scores[good], categories[good]
         best = self.suppression(*found, self.max_objects)

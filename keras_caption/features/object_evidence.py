@@ -150,9 +150,9 @@ VOWELS = "aeiou"
 MODIFIERS = "verb posture transitive preposition next with and end"
 GRAMMAR = {
     "start": "a an number several unchanged",
-    "a": "one unchanged place group name",
+    "a": "one unchanged place living group name",
     "an": "an_one an_place",
-    "the": "place an_place mass",
+    "the": "place an_place living mass",
     "number": "several unchanged name",
     "of": "a an the several unchanged contents name",
     **dict.fromkeys(["one", "an_one", "several", "unchanged"], f"be of {MODIFIERS}"),
@@ -180,6 +180,8 @@ KINDS = {
     "each": "each",
     "food": "contents",
     "next": "next",
+    **dict.fromkeys(("top", "covered"), "within"),  # a phrase has another word
+    "living": "living",
     "with": "with",
     "and": "and",
     **dict.fromkeys(("two", "three", "four", "several"), "number"),

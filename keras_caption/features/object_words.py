@@ -44,6 +44,18 @@ SYNONYMS = {
     "refrigerator": "fridge",
     "teddy bear": "teddy",
 }
+# Words for some objects of a category only: each woman is a person, not each person is
+# a woman.
+_NARROWER = """
+man woman boy girl child kid baby lady guy men women children player rider skier
+snowboarder surfer skateboarder batter pitcher catcher worker taxi suv scooter moped jet
+ship sailboat canoe kayak kitten puppy bull calf lamb pony duck pigeon seagull parrot
+owl parasol soccerball baseball basketball
+"""
+NARROWER = frozenset(_NARROWER.split())
+# Words for other things too: not each plant is in a pot, and a bat may fly.
+_BROADER = "ball bat racket racquet phone luggage plant table notebook orange"
+BROADER = frozenset(_BROADER.split())
 # Longer names are matched first: a hot dog is no dog.
 LONGEST_FIRST = sorted(
     (

@@ -23,7 +23,7 @@ from keras_caption.formats.folders import (
 from keras_caption.formats.jpeg_scans import check_scans
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
-HEIF = importlib.util.find_spec("pillow_heif") is not None
+HEIF = importlib.util.find_spec("pi_heif") is not None
 # Decoding and resizing a photo takes up to 20 bytes for each pixel.
 MAX_PIXELS = 64 * 2**20
 # TensorFlow crashes at times if several threads resize photos eagerly.
@@ -37,10 +37,11 @@ def read_photo(
 ) -> UInt8[np.ndarray, "height width 3"]:
     """Reads the pixels of a photo in any format and colour space.
 
-    The formats are BMP, GIF, JPEG, PNG, TIFF and WebP, and HEIC if pillow-heif is
-    installed; the content decides, not the name. Grey, CMYK, palette and 16-bit images
-    are converted to RGB. The first frame of several is read. Transparent pixels are
-    composed over white. Photos are turned by the orientation in their EXIF data or,
+    The formats are BMP, GIF, JPEG, PNG, TIFF and WebP, and HEIC if pi-heif is
+    installed; the content decides, not the name. Grey, CMYK, Lab, palette and 16-bit
+    images are converted to RGB, and colours to sRGB by the profile in the file; a
+    damaged profile is ignored. The first frame of several is read. Transparent pixels
+    are composed over white. Photos are turned by the orientation in their EXIF data or,
     without EXIF data, in XMP.
 
     Args:
@@ -68,6 +69,8 @@ def read_photo(
             raise InputError(f"There is no file {source}.")
         if not pathlib.Path(source).stat().st_size:
             raise InputError(f"{source} is empty.")
+    if not source:
+        raise InputError(f"{name} is empty.")
     check_time(name)
     try:
         file = io.BytesIO(source) if isinstance(source, bytes) else source
@@ -87,7 +90,7 @@ def read_photo(
     except UnidentifiedImageError:
         *others, last = readable_formats()
         formats = f"{', '.join(others)} or {last}"
-        needed = "" if HEIF else "; HEIC needs the package pillow-heif"
+        needed = "" if HEIF else "; HEIC needs the package pi-heif"
         raise InputError(f"{name} is not an image ({formats}{needed}).") from None
     except Image.DecompressionBombError:
         raise InputError(
@@ -101,9 +104,9 @@ def readable_formats() -> tuple[str, ...]:
     """Pillow's names of the formats that `read_photo` reads."""
     if not HEIF:
         return FORMATS
-    import pillow_heif
+    import pi_heif
 
-    pillow_heif.register_heif_opener()  # which turns images by their orientation
+    pi_heif.register_heif_opener()  # which turns images by their orientation
     return (*FORMATS, "HEIF")
 
 
@@ -132,17 +135,48 @@ def to_rgb(image: Any, name: str) -> np.ndarray:
     if image.mode in ("F", "I"):
         raise InputError(f"{name} has pixels of 32 bits; at most 16 are read.")
     if image.mode.startswith("I;16"):  # the upper 8 of 16 bits are kept
-        deep, transparent = np.array(image), image.info.get("transparency")
+        deep, info = np.array(image), image.info
+        transparent = info.get("transparency")
         image = Image.fromarray((deep >> 8).astype("uint8"))
+        image.info["icc_profile"] = info.get("icc_profile")
         if transparent is not None:
             alpha = 255 * (deep != transparent).astype("uint8")
             image.putalpha(Image.fromarray(alpha))
+    image = _in_srgb(image)
     if image.has_transparency_data:
         image = image.convert("RGBA")
         white = Image.new("RGB", image.size, "white")
         white.paste(image, mask=image)
         image = white
     return np.array(image.convert("RGB"))
+
+
+def _in_srgb(image):
+    """An image with the colours of its profile, if it has one, in sRGB."""
+    from PIL import ImageCms
+
+    if not (content := image.info.get("icc_profile")):
+        if image.mode != "LAB":
+            return image
+        content = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
+    try:
+        profile = ImageCms.ImageCmsProfile(io.BytesIO(content))
+        if "sRGB" in ImageCms.getProfileDescription(profile):
+            return image
+        alpha = None
+        if image.has_transparency_data:
+            image = image.convert("LA" if image.mode in ("L", "LA") else "RGBA")
+            alpha = image.getchannel("A")
+            image = image.convert(image.mode.removesuffix("A"))
+        elif image.mode == "P":
+            image = image.convert("RGB")
+        srgb = ImageCms.createProfile("sRGB")
+        converted = ImageCms.profileToProfile(image, profile, srgb, outputMode="RGB")
+    except (ImageCms.PyCMSError, OSError):  # damaged, or of another kind of colours
+        return image
+    if alpha is not None:
+        converted.putalpha(alpha)
+    return converted
 
 
 def resize_photo(

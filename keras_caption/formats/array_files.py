@@ -1,4 +1,5 @@
 import functools
+import math
 import pathlib
 from collections.abc import Callable
 
@@ -9,6 +10,7 @@ from keras_caption.formats.arrays import open_zip, read_npy, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.formats.torch_files import read_tensor
 
 SAFETENSORS = ".safetensors"
@@ -46,7 +48,7 @@ class ArrayRegions(RegionRecords):
     ) -> tuple[np.ndarray, None]:
         if place.stat().st_size > RECORD_BYTES:
             raise InputError(f"{where} is larger than {RECORD_BYTES:,} bytes.")
-        return READERS[place.suffix.lower()](place), None
+        return READERS[suffix_of(place)](place), None
 
 
 class SafetensorsRegions(RegionRecords):
@@ -69,6 +71,12 @@ class SafetensorsRegions(RegionRecords):
     def read_regions(
         self, place: str, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, None]:
+        shape = self.file.get_slice(place).get_shape()
+        if math.prod(shape) > RECORD_BYTES // 2:  # of the shortest type that is read
+            raise InputError(
+                f"{where} has shape {tuple(shape)}; at most {RECORD_BYTES:,} bytes are "
+                "read."
+            )
         return self.file.get_tensor(place), None
 
 
@@ -127,7 +135,7 @@ READERS: dict[str, Callable[[pathlib.Path], np.ndarray]] = {
 def has_arrays(folder: pathlib.Path) -> bool:
     """Whether a folder has files of `ArrayRegions`, rather than those of MCAN."""
     files = list_files(folder, tuple(READERS), below=True)
-    if not files or files[0].suffix.lower() != ".npz":
+    if not files or suffix_of(files[0]) != ".npz":
         return bool(files)
     try:
         with open_zip(files[0], RECORD_BYTES) as archive:

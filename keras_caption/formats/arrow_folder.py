@@ -1,12 +1,14 @@
 """Datasets of Hugging Face that `save_to_disk` wrote: photos and captions in Arrow."""
 
 import functools
+import itertools
 import pathlib
 from typing import Any
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import reading
 from keras_caption.formats.fields import with_words
+from keras_caption.formats.rejected_captions import MARKS, RejectedCaptions
 
 FILES = ("dataset_dict.json", "state.json")  # with splits, and without
 CAPTIONS = ("captions", "caption", "sentences", "text", "texts", "raw")
@@ -76,15 +78,26 @@ def caption_column(path: pathlib.Path, rows: Any) -> str:
 
 
 def captions_of(path: pathlib.Path, split: str, skipped: list[str]) -> list[list[str]]:
-    """The captions of all rows of a split; those without words are skipped."""
+    """The captions of all rows of a split.
+
+    Those without words, or marked as rejected, see `RejectedCaptions`, are skipped.
+    Marks are columns, with a value for a row or a list with one for each caption.
+    """
     rows = open_arrow(path)[split]
     found, column = [], caption_column(path, rows)
+    rejected = RejectedCaptions(f"{path}, {split}" if split else path)
+    names = [column, *(name for name in MARKS if name in rows.features)]
     with reading(path):
-        values = list(rows[column])
-    for number, value in enumerate(values):
+        columns = [list(rows[name]) for name in names]
+    for number, (value, *marks) in enumerate(zip(*columns, strict=True)):
         texts = [value] if isinstance(value, str) else list(value or ())
-        where = f"{path}, {split or 'row'} {number}"
-        found.append(with_words([(where, text) for text in texts], skipped))
+        where, kept = f"{path}, {split or 'row'} {number}", []
+        marks = [x if isinstance(x, list) else [x] * len(texts) for x in marks]
+        for text, *flags in itertools.zip_longest(texts, *marks):
+            if text and rejected.counts(dict(zip(names[1:], flags, strict=True))):
+                kept.append((where, text))
+        found.append(with_words(kept, skipped))
+    rejected.report()
     return found
 
 

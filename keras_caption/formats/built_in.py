@@ -2,6 +2,8 @@
 
 import pathlib
 
+from keras_caption.errors import InputError, hint
+
 FOLDER = pathlib.Path(__file__).parents[1] / "built_in"  # links, in a checkout
 
 
@@ -24,3 +26,15 @@ def engines() -> dict[tuple[pathlib.Path, str], pathlib.Path]:
 def experiments() -> dict[str, pathlib.Path]:
     """The files of experiments, by name."""
     return {file.stem: file for file in sorted(FOLDER.glob("configs/*/*.py"))}
+
+
+def find_file(path: str) -> str:
+    """The file of an experiment: the path itself, or the built-in one of that name."""
+    if pathlib.Path(path).suffix or pathlib.Path(path).exists():
+        return path
+    named = experiments()
+    if path not in named:
+        raise InputError(
+            f"There is no built-in experiment {path!r}. {hint(path, named)}"
+        )
+    return str(named[path])

@@ -8,6 +8,7 @@ import numpy as np
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.arrays import check_numbers, read_npz
 from keras_caption.formats.faults import reading
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.formats.torch_files import read_torch
 
 
@@ -29,10 +30,11 @@ def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
     path = pathlib.Path(path)
     if not path.exists():
         raise InputError(f"There is no checkpoint {path}.")
-    if path.suffix not in READERS:
+    suffix = suffix_of(path)
+    if suffix not in READERS:
         raise InputError(f"{path} must end in .npz, .safetensors, .pth, .pt or .pkl.")
     with reading(path):
-        tensors = READERS[path.suffix](path)
+        tensors = READERS[suffix](path)
     for name, tensor in tensors.items():
         check_numbers(tensor, f"{path}, {name}")
     return tensors

@@ -19,6 +19,7 @@ from keras_caption.formats.fields import (
 )
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.rejected_captions import RejectedCaptions
 from keras_caption.formats.skipped import report
 
 # Ids of annotations in COCO's official train files whose boxes have no height.
@@ -28,6 +29,10 @@ FLAT_OFFICIAL_BOXES = (918, 2206849)
 TOLERANCE = 1.0
 
 Pixels = Annotated[int, Field(gt=0, lt=2**31)]
+
+
+# Whether an annotation does not count.
+Mark = bool | Annotated[int, Field(ge=0, le=1)] | None
 
 
 class Image(TypedDict):
@@ -51,6 +56,9 @@ class NamedImage(MaybeSizedImage):
 class ImageCaption(TypedDict):
     image_id: ImageId
     caption: Caption
+    is_rejected: NotRequired[Mark]
+    is_precanned: NotRequired[Mark]
+    is_spam: NotRequired[Mark]
 
 
 class ImageObject(TypedDict):
@@ -58,7 +66,8 @@ class ImageObject(TypedDict):
     image_id: ImageId
     category_id: int
     bbox: Annotated[list[FiniteFloat], Field(min_length=4, max_length=4)]
-    iscrowd: NotRequired[bool | Annotated[int, Field(ge=0, le=1)]]
+    iscrowd: NotRequired[Mark]
+    ignore: NotRequired[Mark]
 
 
 class Category(TypedDict):
@@ -96,7 +105,7 @@ class InstancesFile(TypedDict):
 def read_captions(path: str | os.PathLike) -> dict[int | str, list[str]]:
     """Reads the captions of one COCO captions file.
 
-    Captions without words are skipped; how many is printed.
+    Captions without words, or marked as rejected, are skipped; how many is printed.
 
     Args:
         path: Path of a JSON file with `images` (`id`) and `annotations` (`image_id`,
@@ -119,15 +128,21 @@ def group_captions(
 ) -> tuple[dict[int | str, list[str]], list[str]]:
     """Groups the captions in the content of a captions file by image id.
 
+    Captions that are marked as rejected do not count, see `RejectedCaptions`.
+
     Returns:
         dict from image id to a list of captions; and a list of sentences about
         captions that are skipped.
     """
     captions, skipped = empty_lists(path, content["images"]), []
+    rejected = RejectedCaptions(path)
     for number, annotation in enumerate(content["annotations"]):
         image_captions = list_for(path, captions, number, annotation)
+        if not rejected.counts(annotation):
+            continue
         where = f"{path}: annotations[{number}] of image {annotation['image_id']}"
         image_captions += with_words([(where, annotation["caption"])], skipped)
+    rejected.report()
     return captions, skipped
 
 
@@ -248,7 +263,7 @@ def read_instances(
 ) -> tuple[list[int], dict[int | str, list[tuple[int, tuple[float, ...]]]]]:
     """Reads the objects of one COCO instances file.
 
-    Crowd regions (`iscrowd`) are skipped.
+    Crowd regions (`iscrowd`) and objects to `ignore` are skipped.
 
     Args:
         path: Path of a JSON file with `images` (`id`, `width`, `height`),
@@ -272,7 +287,8 @@ def read_instances(
     sizes = {i["id"]: (i["width"], i["height"]) for i in content["images"]}
     objects = empty_lists(path, content["images"])
     for number, annotation in enumerate(content["annotations"]):
-        if annotation.get("iscrowd") or annotation.get("id") in FLAT_OFFICIAL_BOXES:
+        is_left_out = annotation.get("iscrowd") or annotation.get("ignore")
+        if is_left_out or annotation.get("id") in FLAT_OFFICIAL_BOXES:
             continue
         image_objects = list_for(path, objects, number, annotation)
         category, image_id = annotation["category_id"], annotation["image_id"]

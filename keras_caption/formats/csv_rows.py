@@ -20,6 +20,7 @@ from keras_caption.formats.text_lines import (
 DELIMITERS = ",\t;|"
 UNQUOTED = "\t|"  # delimiters of files in which a lone quotation mark is text
 LINE_BREAK = re.compile(r"\s*\n\s*")
+SEPARATOR = re.compile(rf'"?sep=([{DELIMITERS}])"?', re.IGNORECASE)  # of Excel
 
 
 def csv_rows(
@@ -28,7 +29,7 @@ def csv_rows(
     """Yields the position of each row of a CSV file, for messages, and its cells.
 
     Cells are stripped of white space; a line break within a cell becomes a space. Rows
-    without text are skipped.
+    without text are skipped, and the line `sep=;` before the header.
 
     Args:
         path: `pathlib.Path` of a file in UTF-8, plain or as `.gz`, see
@@ -39,13 +40,20 @@ def csv_rows(
     Raises:
         InputError: If the file or a row cannot be read, see `cells_of`.
     """
-    number = 1
+    number, is_before = 1, True  # no row has been yielded
     with reading_lines(path, lambda: number - 1), open_text(path) as file:
         for start, lines in raw_rows(file, delimiter):
             cells = cells_of(lines, f"{path}, line {number},", delimiter, start == 0)
-            if any(cells):
+            if any(cells) and not (is_before and is_separator(lines)):
                 yield f"{path}, line {number}", cells
+                is_before = False
             number += len(lines)
+
+
+def is_separator(lines: list[bytes]) -> bool:
+    """Whether a row from `raw_rows` is Excel's `sep=;`, which names the delimiter."""
+    text = b"".join(lines).decode("utf-8", "replace").removeprefix(MARK)
+    return SEPARATOR.fullmatch(text.strip(" \r\n")) is not None
 
 
 def raw_rows(
@@ -129,14 +137,24 @@ def split_row(row: str, delimiter: str, start: int = 0) -> tuple[list[str], bool
     return cells, False
 
 
-def delimiter_of(header: str, columns: Iterable[str]) -> str:
-    """Finds the delimiter that splits a header into the most known columns.
+def delimiter_of(lines: Iterable[str], columns: Iterable[str]) -> str:
+    """Finds the delimiter of a file.
+
+    It is the one in Excel's first line, `sep=;`, or else the one that splits the
+    header, the first line with text, into the most known columns.
 
     Args:
-        header: str, the first row of a file.
+        lines: Iterable of str, the first lines of the file.
         columns: Iterable of str, names of columns in lower case.
     """
-    known = {*columns}
+    known, header = set(columns), ""
+    for line in lines:
+        text = line.removeprefix(MARK).strip(" \r\n")
+        if separator := SEPARATOR.fullmatch(text):
+            return separator[1]
+        if text.strip():
+            header = text
+            break
 
     def number(delimiter):
         cells = header.lower().split(delimiter)

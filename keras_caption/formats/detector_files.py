@@ -1,16 +1,18 @@
 """Detectors in files of ONNX and LiteRT that other programs wrote."""
 
 import pathlib
-import threading
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.formats.faults import check_file, reading
+from keras_caption.formats.apart import Apart
+from keras_caption.formats.faults import check_file
+from keras_caption.formats.suffixes import suffix_of
 
 SUFFIXES = (".onnx", ".tflite")
+MAX_SIZE = 4096  # greatest height and width in pixels
 
 
 class DetectorFile(NamedTuple):
@@ -30,50 +32,74 @@ class DetectorFile(NamedTuple):
 
 
 def open_detector(path: pathlib.Path) -> DetectorFile:
-    """Opens a file, by its suffix.
+    """Opens a file, by its suffix, in a process of its own, see `Apart`.
 
     Raises:
-        InputError: If it is damaged, reads anything but one square image, or the
-            package of its engine is missing.
+        InputError: If it is damaged, reads anything but one square image of a bounded
+            size, or the package of its engine is missing. `run` raises it if a network
+            returns no numbers, or takes too much time or memory.
     """
     check_file(path)
-    opener = open_onnx if path.suffix.lower() == ".onnx" else open_litert
-    with missing_extras(), reading(path):
-        run, shape = opener(str(path))
-        sizes = [x if isinstance(x, int) and x > 0 else None for x in shape]
-        channels = [i for i in (1, 3) if len(sizes) == 4 and sizes[i] == 3]
-        if len(channels) != 1 or sizes[0] not in (None, 1):
+    opener = open_onnx if suffix_of(path) == ".onnx" else open_litert
+    network = Apart(opener, path)
+    shape = network(None)
+    sizes = [x if isinstance(x, int) and x > 0 else None for x in shape]
+    channels = [i for i in (1, 3) if len(sizes) == 4 and sizes[i] == 3]
+    if len(channels) != 1 or sizes[0] not in (None, 1):
+        raise InputError(
+            f"{path} should read one image, (1, 3, height, width) or (1, height, "
+            f"width, 3). Received: {tuple(shape)}"
+        )
+    height, width = sizes[2:] if channels == [1] else sizes[1:3]
+    if height != width:
+        raise InputError(
+            f"{path} reads images of {height} x {width} pixels; only squares are made."
+        )
+    if height is not None and height > MAX_SIZE:
+        raise InputError(
+            f"{path} reads images of {height:,} x {width:,} pixels; at most "
+            f"{MAX_SIZE:,} x {MAX_SIZE:,} are made."
+        )
+
+    def run(image):
+        outputs = network(image)
+        if any(np.isnan(x).any() for x in outputs):
             raise InputError(
-                f"{path} should read one image, (1, 3, height, width) or (1, height, "
-                f"width, 3). Received: {tuple(shape)}"
+                f"{path} returns values that are no numbers (NaN), as a network does "
+                "whose weights are damaged, or too great for its type."
             )
-        height, width = sizes[2:] if channels == [1] else sizes[1:3]
-        if height != width:
-            raise InputError(
-                f"{path} reads images of {height} x {width} pixels; only squares are "
-                "made."
-            )
-    lock = threading.Lock()
+        return outputs
 
-    def run_alone(image):
-        with lock, reading(path):
-            return [np.asarray(x, "float32") for x in run(image)]
-
-    return DetectorFile(run_alone, channels == [1], height)
+    return DetectorFile(run, channels == [1], height)
 
 
-def open_onnx(path: str) -> tuple[Callable, list]:
-    """Opens a file of ONNX; returns a function of an image, and the image's shape."""
-    import onnxruntime
+Network = Callable[[np.ndarray | None], list]
+
+
+def open_onnx(path: str) -> Network:
+    """Opens a file of ONNX.
+
+    Returns:
+        Function from an image to float32 arrays; from `None` to the image's shape.
+    """
+    with missing_extras():
+        import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     [image] = session.get_inputs()
-    return lambda pixels: session.run(None, {image.name: pixels}), image.shape
+
+    def run(pixels):
+        if pixels is None:
+            return image.shape
+        return in_float32(session.run(None, {image.name: pixels}))
+
+    return run
 
 
-def open_litert(path: str) -> tuple[Callable, list]:
-    """Opens a file of LiteRT; returns a function of an image, and the image's shape."""
-    from ai_edge_litert.interpreter import Interpreter
+def open_litert(path: str) -> Network:
+    """Opens a file of LiteRT, as `open_onnx` does one of ONNX."""
+    with missing_extras():
+        from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(path)
     interpreter.allocate_tensors()
@@ -81,8 +107,14 @@ def open_litert(path: str) -> tuple[Callable, list]:
     outputs = interpreter.get_output_details()
 
     def run(pixels):
+        if pixels is None:
+            return image["shape"].tolist()
         interpreter.set_tensor(image["index"], pixels)
         interpreter.invoke()
-        return [interpreter.get_tensor(output["index"]) for output in outputs]
+        return in_float32(interpreter.get_tensor(x["index"]) for x in outputs)
 
-    return run, list(image["shape"].tolist())
+    return run
+
+
+def in_float32(outputs: Iterable[Any]) -> list[np.ndarray]:
+    return [np.asarray(x, "float32") for x in outputs]

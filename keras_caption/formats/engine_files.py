@@ -12,12 +12,13 @@ import numpy as np
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import reason_of
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.progress import silent
 
 DESCRIPTION = "model.json"
 DETECTOR = "detector"  # folder of a captioner's detector, within its own
 DETECTOR_FILES = (DESCRIPTION, "model.*")  # in it
-FORMAT = 1  # of exports; files that are kept of another are made anew
+FORMAT = 2  # of exports; files that are kept of another are made anew
 FILES = {"openvino": "model.xml", "onnx": "model.onnx", "litert": "model.tflite"}
 NAMES = {"openvino": "OpenVINO", "onnx": "ONNX Runtime", "litert": "LiteRT"}
 SUFFIXES = {name.removeprefix("model"): engine for engine, name in FILES.items()}
@@ -28,7 +29,7 @@ Run = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
 def engine_file(path: str | os.PathLike) -> pathlib.Path | None:
     """The file of an engine that a path names: it itself, or that of its folder."""
     path = pathlib.Path(path)
-    if path.suffix in SUFFIXES and path.is_file():
+    if suffix_of(path) in SUFFIXES and path.is_file():
         return path
     if (path / DESCRIPTION).is_file():
         return next((path / x for x in FILES.values() if (path / x).is_file()), None)
@@ -64,7 +65,7 @@ def open_engine(file: pathlib.Path) -> Run:
     Raises:
         InputError: If the file is damaged, or the package of the engine is missing.
     """
-    engine = SUFFIXES[file.suffix]
+    engine = SUFFIXES[suffix_of(file)]
     with missing_extras():
         try:
             run = OPENERS[engine](str(file))

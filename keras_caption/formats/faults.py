@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_caption.errors import InputError
+from keras_caption.text.normalization import one_line
 
+MOST = 300  # characters of a reason: some messages repeat a file
 # Words that differ between reasons of one kind: numbers, paths, file and quoted names.
 SPECIFIC = re.compile(r"\S*[\d/\\'\"]\S*|\S+\.\w\S*")
 
@@ -24,8 +26,12 @@ def reading(where: Any) -> Iterator[None]:
     """
     try:
         yield
-    except (InputError, ImportError):
+    except ImportError:
         raise
+    except InputError as error:  # names of records in damaged files may have any form
+        if str(error).isprintable():
+            raise
+        raise InputError(one_line(str(error))) from None
     except Exception as error:
         raise InputError(f"{where} cannot be read: {reason_of(error)}.") from error
 
@@ -56,7 +62,10 @@ def reason_of(error: Exception) -> str:
         return "there is no connection"
     message = getattr(error, "strerror", None) or str(error)
     lines = message.strip().splitlines() or [type(error).__name__]
-    return lines[0][:200].rstrip(".: ")
+    reason = lines[0].rstrip(".: ")
+    if len(reason) <= MOST:
+        return reason
+    return f"{reason[:MOST].rpartition(' ')[0] or reason[:MOST]} …"
 
 
 def kind_of(reason: str, name: str) -> str:

@@ -2,9 +2,12 @@
 
 import collections
 import functools
+import itertools
 import os
 import pathlib
 import unicodedata
+
+from keras_caption.formats.suffixes import suffix_of
 
 # Suffixes of files that hold photos and clips, in lower case.
 PHOTOS = (
@@ -85,9 +88,17 @@ def is_hidden(path: str) -> bool:
     )
 
 
+def in_any_case(path: str | os.PathLike) -> list[str]:
+    """Lists the paths that exist and differ in the case of the suffix at most."""
+    stem, suffix = os.path.splitext(path)
+    cases = itertools.product(*({x.lower(), x.upper()} for x in suffix))
+    paths = sorted(stem + "".join(case) for case in cases)
+    return [path for path in paths if os.path.lexists(path)]
+
+
 def kind_of_suffix(name: str) -> str:
     """Returns the kind under which a file that is passed over is counted."""
-    return os.path.splitext(name)[1].lower() or "without suffix"
+    return suffix_of(name) or "without suffix"
 
 
 def describe_passed_over(counts: collections.Counter) -> str:

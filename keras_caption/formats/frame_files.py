@@ -13,6 +13,7 @@ from keras_caption.formats.feature_records import FeatureRecords
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.hdf5 import names_in, open_hdf5, plain_dataset
 from keras_caption.formats.regions import finite_float32
+from keras_caption.formats.suffixes import suffix_of
 
 # A video takes at most this much: 4,096 frames of 4,096 numbers.
 RECORD_BYTES = 64 * 2**20
@@ -73,7 +74,7 @@ class FolderFrames(FrameFiles):
             raise InputError(f"There is no .npy or .npz file in {path}.")
 
     def read_frames(self, place: pathlib.Path, where: str) -> np.ndarray:
-        if place.suffix.lower() == ".npz":
+        if suffix_of(place) == ".npz":
             features = array_of(read_npz(place, limit=RECORD_BYTES), where)
         else:
             features = read_npy(place, RECORD_BYTES)
@@ -137,7 +138,7 @@ def open_frames(path: str | os.PathLike) -> FrameFiles:
     with reading(path):
         if path.is_dir():
             return FolderFrames(path)
-        if path.suffix in (".h5", ".hdf5"):
+        if suffix_of(path) in (".h5", ".hdf5"):
             return Hdf5Frames(path)
     raise InputError(
         f"{path} should be an .h5, or a folder of .npy or .npz files: frame features."

@@ -1,10 +1,11 @@
+import math
 import pathlib
 
 import numpy as np
 
 from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers
-from keras_caption.formats.hdf5 import open_hdf5, plain_dataset
+from keras_caption.formats.hdf5 import names_in, open_hdf5, plain_dataset
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
 
 IDS, FEATURES, MASK = "image_ids", "gri_feat", "gri_mask"
@@ -34,8 +35,11 @@ class GritRegions(RegionRecords):
         ids = plain_dataset(self.file, IDS, str(path), limit)
         check_numbers(ids, f"{path}: {IDS}")
         ids = ids[()].reshape(-1).tolist()
-        features = self.file.get(FEATURES)
-        if getattr(features, "ndim", 0) != 3 or len(features) < len(ids):
+        features = plain_dataset(self.file, FEATURES, str(path))
+        self.has_mask = MASK in names_in(self.file, path)
+        if self.has_mask:
+            plain_dataset(self.file, MASK, str(path))
+        if features.ndim != 3 or len(features) < len(ids):
             raise InputError(
                 f"{path}: {FEATURES} should be an array (images, cells, features), of "
                 f"at least {len(ids):,} images."
@@ -53,18 +57,19 @@ class GritRegions(RegionRecords):
         if row_bytes > RECORD_BYTES:
             raise InputError(f"{where} takes {row_bytes:,} bytes of {FEATURES}.")
         features = dataset[place]
-        if MASK in self.file:
-            padding = self.file[MASK][place].reshape(-1).astype(bool)
-            if len(padding) != len(features):
+        if self.has_mask:
+            mask = self.file[MASK]
+            cells = math.prod(mask.shape[1:])
+            if cells != len(features):
                 raise InputError(
-                    f"{where}: {MASK} has {len(padding)} cells, and {FEATURES} "
+                    f"{where}: {MASK} has {cells:,} cells, and {FEATURES} "
                     f"{len(features)}."
                 )
-            features = features[~padding]
+            features = features[~mask[place].reshape(-1).astype(bool)]
         return features, None
 
 
 def is_grit(path: pathlib.Path) -> bool:
     """Whether an HDF5 file has the datasets of GRIT."""
     with open_hdf5(path) as file:
-        return IDS in file and FEATURES in file
+        return {IDS, FEATURES} <= {*names_in(file, path)}

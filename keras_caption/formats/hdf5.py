@@ -24,7 +24,10 @@ def names_in(group: Any, path: str | os.PathLike) -> list[str]:
     return [n if isinstance(n, str) else n.decode("latin1") for n in names]
 
 
-def plain_dataset(group: Any, name: str, where: str, limit: int) -> Any:
+CHUNK_BYTES = 2**28  # greatest size of a chunk, which is read as a whole
+
+
+def plain_dataset(group: Any, name: str, where: str, limit: int | None = None) -> Any:
     """Finds a dataset that is stored in the file itself, without reading it.
 
     Args:
@@ -32,13 +35,14 @@ def plain_dataset(group: Any, name: str, where: str, limit: int) -> Any:
         name: str, name of the dataset in the group.
         where: str, name of the record in messages.
         limit: int, greatest number of bytes that the dataset may take in memory.
+            Defaults to `None`, for one that is read in parts.
 
     Returns:
         `h5py.Dataset`.
 
     Raises:
         InputError: If the dataset is missing, is a group or a link, is stored in other
-            files, takes more than `limit`, or was never written.
+            files, takes more than `limit`, has too large chunks, or was never written.
     """
     import h5py
 
@@ -55,10 +59,16 @@ def plain_dataset(group: Any, name: str, where: str, limit: int) -> Any:
     if dataset.shape is None:
         raise InputError(f"{where}: {name} is empty.")
     claimed = math.prod(dataset.shape) * dataset.dtype.itemsize
-    if claimed > limit:
+    if limit is not None and claimed > limit:
         raise InputError(
             f"{where}: {name} of shape {dataset.shape} takes {claimed:,} bytes; at "
             f"most {limit:,} are read."
+        )
+    chunk = math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
+    if chunk > CHUNK_BYTES:
+        raise InputError(
+            f"{where}: {name} has chunks of {chunk:,} bytes; at most {CHUNK_BYTES:,} "
+            "are read at once."
         )
     if claimed and not dataset.id.get_storage_size():
         raise InputError(f"{where}: {name} was never written.")

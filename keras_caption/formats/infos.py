@@ -13,6 +13,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.plain_pickles import PlainUnpickler
+from keras_caption.formats.suffixes import suffix_of
 
 INFOS_BYTES = 64 * 2**20
 
@@ -40,7 +41,7 @@ def read_infos(path: str | os.PathLike) -> tuple[list[str], dict[str, Any]]:
     """
     path = pathlib.Path(path)
     check_file(path)
-    infos = read_json(path, Infos) if path.suffix == ".json" else read_pickle(path)
+    infos = read_json(path, Infos) if suffix_of(path) == ".json" else read_pickle(path)
     by_index = infos["vocab"]
     indices = [str(index) for index in range(1, len(by_index) + 1)]
     for index in indices:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of, refuse_pipe
+from keras_caption.formats.suffixes import is_packed
 from keras_caption.validation import adapter, describe
 
 UNPACKED_BYTES = 2**30  # of a `.gz` file, which may expand to any size
@@ -35,7 +36,7 @@ def read_json(path: str | os.PathLike, schema: Any) -> Any:
     """
     path = pathlib.Path(path)
     refuse_pipe(path)
-    packed = path.suffix == ".gz"
+    packed = is_packed(path)
     opened, most = (gzip.open, UNPACKED_BYTES + 1) if packed else (open, -1)
     try:
         with opened(path, "rb") as file:
@@ -61,4 +62,4 @@ def parse_json(content: bytes | str, schema: Any, where: Any) -> Any:
     try:
         return adapter(schema).validate_json(content, strict=True)
     except ValidationError as error:
-        raise InputError(f"{where}: {describe(error)}.") from None
+        raise InputError(f"{where}: {describe(error, content)}.") from None

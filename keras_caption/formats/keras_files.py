@@ -67,7 +67,7 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     path = pathlib.Path(path)
     if not path.is_file():
         raise InputError(f"There is no saved model {path}.")
-    if path.suffix != ".keras":
+    if path.suffix != ".keras":  # in lower case, as Keras needs it
         raise InputError(f"{path} should end in .keras: a saved model.")
     with reading(path):
         budget = check(path)
@@ -203,11 +203,16 @@ def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> "B
     sizes = []
     with h5py.File(weights, "r") as file:
 
+        def refuse_link(name, link):
+            if not isinstance(link, h5py.HardLink):
+                raise InputError(f"{where}: {name} is a link, not a dataset.")
+
         def visit(name, item):
             if isinstance(item, h5py.Dataset) and item.size:
                 parent, _, child = name.rpartition("/")
                 plain_dataset(file[parent or "/"], child, where, size)
                 sizes.append(item.size)
 
+        file.visititems_links(refuse_link)
         file.visititems(visit)  # it does not follow links
     return Budget(len(sizes), sum(sizes))

@@ -1,42 +1,55 @@
-import functools
 import io
+import itertools
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.formats.faults import reading
+from keras_caption.formats.apart import Apart
 from keras_caption.formats.plain_pickles import PlainUnpickler
 from keras_caption.formats.region_lines import counted_regions, decode
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
 
 DATA = "data.mdb"  # LMDB's file in its folder
 KEYS = "keys"  # key of a list of all other keys
+MAX_BYTES = 2 * RECORD_BYTES  # of a record: base64 takes four thirds
 FIELDS = ("image_h", "image_w", "num_boxes", "boxes", "features")
 
 
-@functools.cache  # a process may open an environment once
-def open_lmdb(path: pathlib.Path) -> Any:
+def open_lmdb(path: str) -> Callable[[bytes | None], Any]:
     """Opens the environment of a folder for reading.
 
+    Returns:
+        Function from a key to the size and the first bytes of its value; from `None` to
+        all keys.
+
     Raises:
-        InputError: If it is damaged or truncated: reading beyond its end would end the
-            process.
+        InputError: If it is damaged or truncated.
     """
     with missing_extras():
         import lmdb
-    with reading(path):
-        environment = lmdb.open(str(path), readonly=True, lock=False, readahead=False)
-        pages = 1 + environment.info()["last_pgno"]
-    size, expected = (path / DATA).stat().st_size, pages * environment.stat()["psize"]
+    environment = lmdb.open(path, readonly=True, lock=False, readahead=False)
+    file = pathlib.Path(path) / DATA
+    pages = 1 + environment.info()["last_pgno"]
+    size, expected = file.stat().st_size, pages * environment.stat()["psize"]
     if size < expected:
-        environment.close()
         raise InputError(
-            f"{path / DATA} is truncated: it has {size:,} of {expected:,} bytes. If it "
-            "is complete, `mdb_copy -c` rewrites it without unused pages."
+            f"{file} is truncated: it has {size:,} of {expected:,} bytes. If it is "
+            "complete, `mdb_copy -c` rewrites it without unused pages."
         )
-    return environment
+
+    def read(key):
+        with environment.begin(buffers=key is not None) as transaction:
+            if key is not None:
+                content = transaction.get(key)
+                return len(content), bytes(content[:MAX_BYTES])
+            count = environment.stat()["entries"]
+            cursor = transaction.cursor().iternext(keys=True, values=False)
+            return [*itertools.islice(cursor, count)]  # a damaged tree has no end
+
+    return read
 
 
 class LmdbRegions(RegionRecords):
@@ -52,13 +65,13 @@ class LmdbRegions(RegionRecords):
         InputError: If the folder is damaged.
     """
 
-    open_file = staticmethod(open_lmdb)
+    @staticmethod
+    def open_file(path: pathlib.Path) -> Apart:
+        return Apart(open_lmdb, path)
 
     def __init__(self, path: pathlib.Path):
         super().__init__(path)
-        with reading(path), self.file.begin() as transaction:
-            keys = list(transaction.cursor().iternext(keys=True, values=False))
-        for key in keys:
+        for key in self.file(None):
             name = key.decode("utf-8", "replace")
             if name != KEYS:
                 where = f"{path}, image {name[:40]}"
@@ -67,10 +80,9 @@ class LmdbRegions(RegionRecords):
     def read_regions(
         self, place: bytes, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        with self.file.begin() as transaction:
-            content = transaction.get(place)
-        if len(content) > 2 * RECORD_BYTES:  # base64 takes four thirds
-            raise InputError(f"{where} has {len(content):,} bytes, which is too much.")
+        size, content = self.file(place)
+        if size > MAX_BYTES:
+            raise InputError(f"{where} has {size:,} bytes, which is too much.")
         record = PlainUnpickler(io.BytesIO(content)).load()
         height, width, count, *texts = fields_of(record, where)
         boxes, features = (

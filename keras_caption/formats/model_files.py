@@ -10,6 +10,7 @@ from keras_caption.formats.arrays import open_zip
 from keras_caption.formats.engine_files import SUFFIXES, engine_file
 from keras_caption.formats.json_files import parse_json
 from keras_caption.formats.keras_files import CONFIG, WEIGHTS, SavedObject
+from keras_caption.formats.suffixes import suffix_of
 
 # Whether models with an extractor of this class read clips. Only Keras knows classes
 # of users.
@@ -65,7 +66,7 @@ def reads_clips(models: Sequence[str]) -> bool | None:
     if "://" in models[0]:
         return None
     file = model_file(models[0])
-    if file.suffix in SUFFIXES:
+    if suffix_of(file) in SUFFIXES:
         return False
     try:
         config = config_of(file, pathlib.Path(models[0]))
@@ -84,7 +85,7 @@ def config_of(file: pathlib.Path, folder: pathlib.Path) -> bytes:
         file: Path of the file with the weights of the model.
         folder: Path of the preset or export, unless the file is a `.keras` file.
     """
-    if file.suffix == ".keras":
+    if suffix_of(file) == ".keras":
         with open_zip(file) as archive:
             return archive.read(CONFIG)
     name = CONFIG if file.name == WEIGHTS else exports.CONFIG

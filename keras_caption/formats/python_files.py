@@ -13,12 +13,17 @@ def run_file(path: str) -> dict[str, Any]:
     Raises:
         InputError: If the file is missing, or fails.
     """
-    if not pathlib.Path(path).is_file():
-        raise InputError(f"There is no Python file {path}.")
+    check_python_file(path)
     try:
         return runpy.run_path(path)
     except Exception as error:
         raise failure(path, error) from error
+
+
+def check_python_file(path: str) -> None:
+    """Raises `InputError` if there is no such file."""
+    if not pathlib.Path(path).is_file():
+        raise InputError(f"There is no Python file {path}.")
 
 
 def failure(path: str, error: Exception) -> InputError:

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import dataclasses
+import gzip
 import itertools
 import json
 import os
@@ -11,12 +12,18 @@ import re
 import shutil
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
 
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.formats.caption_csv import COLUMNS
-from keras_caption.formats.csv_rows import cells_of, delimiter_of, raw_rows
+from keras_caption.formats.caption_rows import COLUMNS
+from keras_caption.formats.csv_rows import (
+    cells_of,
+    delimiter_of,
+    is_separator,
+    raw_rows,
+)
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.folders import HIDDEN, PHOTOS, SPECIAL, is_hidden
 from keras_caption.formats.text_lines import LINE_BYTES, MARK, decode, raw_lines
@@ -37,6 +44,8 @@ KEY = "__key__"  # id of a WebDataset sample; the last column of ids
 AT_ONCE = 64  # rows of a Parquet file in memory
 PHOTO_BYTES = 2**29  # of a photo: MAX_PIXELS in 16 bits
 HEADER_BYTES = 2**20  # of a header in a tar, such as a long name
+# Names of TFRecords and of their shards, such as `train.record-00000-of-00002`.
+TFRECORD = re.compile(r"(.*\.|(?=.*-of-))(tfrecords?|tfrec|record)(-\d+-of-\d+)?")
 LENGTH, CHECKSUM = 8, 4  # bytes of a TFRecord's length, and of each checksum
 
 
@@ -77,7 +86,7 @@ class Part:
 def kind_of_file(path: str) -> str | None:
     """Returns the suffix that decides the reader; `None` if a file is read as lines."""
     name = pathlib.PurePosixPath(path).name.lower().removesuffix(".gz")
-    if re.fullmatch(r".*\.tfrecords?(-\d+-of-\d+)?", name):
+    if TFRECORD.fullmatch(name):
         return ".tfrecord"
     if name.endswith(".tgz"):
         return ".tar"
@@ -215,27 +224,27 @@ def _delimiter(file, path):
         return "\t"
     if kind != ".csv":
         return None
-    _, header = next(raw_lines(file), (0, b""))
     columns = itertools.chain(*FIELDS.values(), *IDS.values())
-    return delimiter_of(decode(header, f"{path}, line 1,").removeprefix(MARK), columns)
+    numbered = enumerate(raw_lines(file), start=1)
+    texts = (decode(line, f"{path}, line {i},") for i, (_, line) in numbered)
+    return delimiter_of(texts, columns)
 
 
 def _raw_part(file, part, delimiter):
-    """Yields whether a record of a part is the first of the file, and its lines."""
+    """Yields the byte at which each record of a part begins, and its lines."""
     file.seek(part.start)
-    for start, lines in itertools.islice(raw_rows(file, delimiter), part.count):
-        yield start == 0, lines
+    yield from itertools.islice(raw_rows(file, delimiter), part.count)
 
 
 def _texts(file, part):
     """Yields the lines of a part of a list: texts, or errors."""
-    for is_first, [line] in _raw_part(file, part, None):
+    for start, [line] in _raw_part(file, part, None):
         try:
             text = decode(line, "The record")
         except InputError as error:
             yield error
         else:
-            yield text.removeprefix(MARK) if is_first else text
+            yield text if start else text.removeprefix(MARK)
 
 
 def _read_lines(file, part, fields, passed_over):
@@ -267,14 +276,15 @@ def _json_object(text):
 
 
 def _read_csv(file, part, fields, passed_over):
-    """Yields rows as dicts; the first row of the file is the header."""
+    """Yields rows as dicts; the first row of the file with text is the header."""
     delimiter = _delimiter(file, part.path)
-    head = dataclasses.replace(part, start=0, count=1)
-    names = None
-    for _, lines in _raw_part(file, head, delimiter):
-        names = cells_of(lines, f"{part.path}, line 1,", delimiter, True)
-    for is_first, lines in _raw_part(file, part, delimiter):
-        if is_first:
+    head, names = -1, []
+    for number, (head, lines) in enumerate(_raw_records(file, part.path), start=1):
+        names = cells_of(lines, f"{part.path}, row {number},", delimiter, head == 0)
+        if any(names) and not is_separator(lines):
+            break
+    for start, lines in _raw_part(file, part, delimiter):
+        if start <= head:
             yield None
             continue
         try:
@@ -395,9 +405,13 @@ def _key_of(member):
 
 def _read_parquet(file, part, fields, passed_over):
     with missing_extras():
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-    table = pq.ParquetFile(file)
+    # A value that many rows share is unpacked with its row, not with its batch.
+    fields_of = pq.ParquetFile(file).schema_arrow
+    flat = [field.name for field in fields_of if not pa.types.is_nested(field.type)]
+    table = pq.ParquetFile(file, read_dictionary=flat)
     known = {KEY, *itertools.chain(*FIELDS.values(), *IDS.values())}
     names = [name for name in table.schema_arrow.names if name.strip().lower() in known]
     for field in fields:
@@ -412,16 +426,21 @@ def _read_parquet(file, part, fields, passed_over):
         if size > PHOTO_BYTES:
             raise InputError(f"{part.path} has rows of {size:,} bytes: no photos.")
     for batch in table.iter_batches(AT_ONCE, columns=names):
-        yield from batch.to_pylist()
+        for place in range(len(batch)):
+            yield from batch.slice(place, 1).to_pylist()
 
 
 def _read_tfrecords(file, part, fields, passed_over):
-    """Yields rows of `tf.train.Example`, from a copy: TensorFlow opens paths only."""
+    """Yields rows of `tf.train.Example`, from a copy: TensorFlow opens paths only.
+
+    The copy of a file that TensorFlow compressed by gzip is unpacked.
+    """
     with missing_extras():
         import tensorflow as tf
 
     with tempfile.NamedTemporaryFile() as copy:
-        shutil.copyfileobj(file, copy)
+        plain = gzip.GzipFile(fileobj=file) if _is_gzip(file) else file
+        shutil.copyfileobj(plain, copy)
         copy.flush()
         whole, problem = _count_whole(copy)
         for record in (
@@ -440,6 +459,18 @@ def _read_tfrecords(file, part, fields, passed_over):
             yield row
         if problem:
             raise ValueError(problem)
+
+
+def _is_gzip(file):
+    """Whether a file is gzip, whatever its name; it stays at its beginning."""
+    try:
+        gzip.GzipFile(fileobj=file).read(1)
+    except (OSError, EOFError, zlib.error):
+        is_gzip = False
+    else:
+        is_gzip = True
+    file.seek(0)
+    return is_gzip
 
 
 def _count_whole(file):

@@ -16,6 +16,7 @@ from keras_caption.formats.lmdb_regions import DATA, LmdbRegions
 from keras_caption.formats.mcan_npz import McanRegions
 from keras_caption.formats.npz_folder import NpzRegions
 from keras_caption.formats.regions import RegionRecords
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.formats.vinvl import VinvlRegions
 
 
@@ -62,11 +63,12 @@ def reader_for(path: pathlib.Path) -> type[RegionRecords]:
         if (path / DATA).is_file():
             return LmdbRegions
         return ArrayRegions if has_arrays(path) else McanRegions
-    if path.suffix in (".h5", ".hdf5"):
+    suffix = suffix_of(path)
+    if suffix in (".h5", ".hdf5"):
         return GritRegions if is_grit(path) else Hdf5Regions
-    if path.suffix == SAFETENSORS:
+    if suffix == SAFETENSORS:
         return SafetensorsRegions
-    if path.suffix == ".tsv":
+    if suffix == ".tsv":
         vinvl = path.with_suffix(".lineidx").is_file()
         return VinvlRegions if vinvl else TsvRegions
     raise InputError(

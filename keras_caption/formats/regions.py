@@ -8,6 +8,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.arrays import check_numbers
 from keras_caption.formats.feature_records import FeatureRecords
 from keras_caption.formats.fields import image_id_of
+from keras_caption.text.normalization import one_line
 
 # A record takes at most this much: 2,048 regions of 2,048 numbers.
 RECORD_BYTES = 16 * 2**20
@@ -59,7 +60,7 @@ class RegionRecords(FeatureRecords):
         Raises:
             InputError: If there are more than `MAX_PROBLEMS`.
         """
-        self.problems.append(problem)
+        self.problems.append(one_line(problem))
         if len(self.problems) > MAX_PROBLEMS:
             raise InputError(
                 f"{self.path} has more than {MAX_PROBLEMS:,} records without a valid "

@@ -25,6 +25,7 @@ PARTS = {
     "objects": "Objects of COCO that captions name",
     "answer_types": "Accuracy by type of the answer",
     "kinds": "Accuracy by type of the question",
+    "yes_no": "Answers to questions that people answer with yes or no",
 }
 
 Value = str | int | float | bool | None
@@ -65,6 +66,8 @@ class Begun(TypedDict):
     model: NotRequired[str]
     parameters: NotRequired[Annotated[int, Field(gt=0)] | None]
     trained_on: NotRequired[Dataset]
+    commit: NotRequired[str | None]
+    initialization_version: NotRequired[int | None]
     config: Config
 
 
@@ -72,6 +75,7 @@ class Scores(TypedDict, extra_items=FiniteFloat):
     statements: NotRequired[dict[str, FiniteFloat]]
     kinds: NotRequired[dict[str, FiniteFloat]]
     answer_types: NotRequired[dict[str, FiniteFloat]]
+    yes_no: NotRequired[dict[str, FiniteFloat]]
     objects: NotRequired[dict[str, FiniteFloat]]
     notes: NotRequired[dict[str, str]]
 
@@ -93,6 +97,16 @@ def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:
     if not path.exists() and not (folder / "last.keras").exists():
         return None
     return read_json(path, Begun)
+
+
+def refuse_used(folder: pathlib.Path) -> None:
+    """Raises `InputError` if a folder holds a run."""
+    for name in ("config.json", "last.keras", "best.keras"):
+        if (folder / name).exists():
+            raise InputError(
+                f"{folder} holds a run already: resume it with --resume, or name "
+                "another --output_dir."
+            )
 
 
 def read_finished(folder: pathlib.Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of, refuse_pipe
+from keras_caption.formats.suffixes import is_packed
 
 LINE_BYTES = 2**20  # greatest length of a line
 MARK = "\ufeff"  # byte order mark, at the start of a file
@@ -63,7 +64,7 @@ def open_text(path: pathlib.Path) -> BinaryIO:
         InputError: If the path is that of a pipe or a device.
     """
     refuse_pipe(path)
-    return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
+    return gzip.open(path) if is_packed(path) else open(path, "rb")
 
 
 def raw_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:

@@ -113,7 +113,7 @@ def find_file(folder: pathlib.Path, split: str, kind: str) -> pathlib.Path | Non
     paths = [
         path
         for path in list_files(folder, (".json", ".json.gz"))
-        if kind in path.name and splits_in(path.name) == [split]
+        if kind in path.name.lower() and splits_in(path.name) == [split]
     ]
     if len(paths) > 1:
         paths = [path for path in paths if "test-dev" not in path.name] or paths

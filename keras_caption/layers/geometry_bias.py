@@ -212,7 +212,8 @@ class GeometryBias(keras.layers.Layer):
         training: bool = False,
     ) -> Float[Tensor, "batch num_heads N N"]:
         items = boxes.shape[1]
-        if training or items is None or items < MANY_ITEMS or has_accelerator():
+        on_cpu = keras.backend.backend() == "tensorflow" and not has_accelerator()
+        if training or items is None or items < MANY_ITEMS or not on_cpu:
             return self._biases(query, key, boxes)
 
         def biases_of_image(inputs):
@@ -220,7 +221,8 @@ class GeometryBias(keras.layers.Layer):
 
         # G depends on boxes only, so that TensorFlow would compute it for all layers
         # before the first one needs it. In a loop it holds G of a few images. A GPU has
-        # the memory, and would launch each small operation for each image.
+        # the memory, and would launch each small operation for each image; JAX plans
+        # its memory, and devices that share a batch would exchange its images.
         return ops.map(biases_of_image, (query, key, boxes))
 
     def _biases(self, query, key, boxes):

@@ -1,6 +1,6 @@
 """Losses of captions, of translations, and of answers."""
 
-from keras_caption.losses.answer_cross_entropy import AnswerCrossEntropy, answer_loss
+from keras_caption.losses.answer_cross_entropy import AnswerCrossEntropy
 from keras_caption.losses.sequence_cross_entropy import SequenceCrossEntropy
 
-__all__ = ["AnswerCrossEntropy", "SequenceCrossEntropy", "answer_loss"]
+__all__ = ["AnswerCrossEntropy", "SequenceCrossEntropy"]

@@ -5,18 +5,27 @@ from jaxtyping import Float
 from keras import ops
 
 from keras_caption.arguments import Tensor
+from keras_caption.losses.mean_loss import MeanLoss
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class AnswerCrossEntropy(keras.losses.Loss):
-    """Binary cross-entropy of soft scores of answers, summed over the answers.
+class AnswerCrossEntropy(MeanLoss):
+    """Cross-entropy of soft scores of answers, averaged over the global batch.
+
+    For scores s and logits z of an example's answers, it is the sum of binary
+    cross-entropies, for classifiers by which several answers may be right,
 
         loss = - sum_i (s_i log sigmoid(z_i) + (1 - s_i) log(1 - sigmoid(z_i)))
 
-    for scores s and logits z. It is averaged over the examples of a batch; MCAN's
-    released code takes the sum.
+    of which MCAN's released code takes the sum over a batch; or, with
+    `multi_label=False`,
+
+        loss = - sum_i s_i log softmax(z)_i
+
+    in which a question with an unknown answer, all of whose scores are 0, has no loss.
 
     Args:
+        multi_label: bool, attribute of the classifier. Defaults to `True`.
         name: str, name of the loss.
         **kwargs: Further arguments of `keras.losses.Loss`.
 
@@ -25,8 +34,14 @@ class AnswerCrossEntropy(keras.losses.Loss):
         y_pred: float `(batch, number of answers)`, logits.
     """
 
-    def __init__(self, name: str = "answer_cross_entropy", **kwargs: Any):
+    def __init__(
+        self,
+        multi_label: bool = True,
+        name: str = "answer_cross_entropy",
+        **kwargs: Any,
+    ):
         super().__init__(name=name, **kwargs)
+        self.multi_label = multi_label
 
     def call(
         self,
@@ -35,19 +50,10 @@ class AnswerCrossEntropy(keras.losses.Loss):
     ) -> Float[Tensor, " batch"]:
         y_pred = ops.cast(y_pred, "float32")  # a sum of thousands of terms
         y_true = ops.cast(y_true, "float32")
+        if not self.multi_label:
+            return -ops.sum(y_true * ops.log_softmax(y_pred), axis=-1)
         losses = ops.binary_crossentropy(y_true, y_pred, from_logits=True)
         return ops.sum(losses, axis=-1)
 
-
-def answer_loss(multi_label: bool) -> keras.losses.Loss:
-    """Makes the loss of a `keras_caption.models.Classifier`.
-
-    Args:
-        multi_label: bool, attribute of the classifier. If `True`, the loss is
-            `AnswerCrossEntropy`; if `False`, `keras.losses.CategoricalCrossentropy` of
-            logits, for which a question with an unknown answer, all of whose scores are
-            0, has no loss.
-    """
-    if multi_label:
-        return AnswerCrossEntropy()
-    return keras.losses.CategoricalCrossentropy(from_logits=True)
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "multi_label": self.multi_label}

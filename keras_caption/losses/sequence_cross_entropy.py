@@ -6,17 +6,15 @@ from keras import ops
 
 from keras_caption.arguments import ShareBelowOne, Tensor, check
 from keras_caption.errors import InputError
-from keras_caption.replicas import place_among_replicas, sum_over_replicas
+from keras_caption.losses.mean_loss import MeanLoss
 from keras_caption.text import EOS
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class SequenceCrossEntropy(keras.losses.Loss):
+class SequenceCrossEntropy(MeanLoss):
     """Cross-entropy of the tokens of sequences, with label smoothing.
 
-    The loss is the mean over all valid tokens of the global batch: with several
-    replicas, their losses average to this mean, however unevenly the tokens are
-    distributed.
+    The loss is the mean over all valid tokens of the global batch.
 
     With label smoothing s and V tokens in the vocabulary, the target distribution is
 
@@ -66,8 +64,6 @@ class SequenceCrossEntropy(keras.losses.Loss):
                 "The training batches hold no targets: map "
                 "`keras_caption.text.teacher_forcing` over them."
             )
-        if sample_weight is not None:
-            sample_weight = average_one(sample_weight)
         return super().__call__(y_true, y_pred, sample_weight)
 
     def call(
@@ -127,29 +123,14 @@ def smoothed_cross_entropy(
             upstream = args[0] if upstream is None else upstream
             upstream = ops.expand_dims(upstream, 1)
             scale = upstream / total
-            at_target = ops.take_along_axis(exp, targets, axis=-1) * scale
-            at_target -= (1 - label_smoothing) * upstream
             result = exp * scale
-            if label_smoothing:
-                result -= upstream * others
-            # Only the target's element of p - q differs: (row, target) is overwritten.
-            rows = ops.expand_dims(ops.arange(ops.shape(targets)[0]), 1)
-            indices = ops.concatenate([rows, targets], axis=1)
-            return ops.scatter_update(result, indices, at_target[:, 0])
+            others_part = upstream * others if label_smoothing else 0.0
+            # Compared, and not scattered: devices that share a batch would exchange
+            # where its targets are.
+            is_target = ops.arange(vocabulary_size, dtype="int32") == targets
+            at_target = (1 - label_smoothing) * upstream
+            return result - ops.where(is_target, at_target, others_part)
 
         return losses[:, 0], gradient
 
     return loss(logits)
-
-
-def average_one(weights: Tensor) -> Tensor:
-    """Scales weights so that their mean over the positions of all replicas is 1.
-
-    As in Keras, every replica has the same weight in that mean, even if it has fewer
-    positions than the others.
-    """
-    weights = ops.cast(weights, "float32")
-    positions = ops.cast(ops.size(weights), "float32")
-    _, replicas = place_among_replicas()
-    mean = sum_over_replicas(ops.sum(weights)) / (replicas * positions)
-    return weights / ops.maximum(mean, 1e-9)

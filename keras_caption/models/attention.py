@@ -19,7 +19,7 @@ from keras_caption.arguments import (
     Side,
     check,
 )
-from keras_caption.errors import InputError
+from keras_caption.errors import OWN, InputError
 from keras_caption.layers import (
     GEOMETRIES,
     NORMS,
@@ -226,7 +226,7 @@ class AttentionOptions:
                 default = "" if name == "memory" else "None or "
                 raise InputError(
                     f"`{name}` must be {default}one of {names}. "
-                    f"Received: {name}={value!r}"
+                    f"Received: {name}={value!r}. {OWN}"
                 )
         kinds = self.geometries
         # Unknown kinds, and kinds that are named twice.
@@ -234,7 +234,7 @@ class AttentionOptions:
             names = ", ".join([*BIASES, ABSOLUTE])
             raise InputError(
                 f"`geometry` must be None, one of {names}, or several different ones "
-                f"joined by '+'. Received: geometry={self.geometry!r}"
+                f"joined by '+'. Received: geometry={self.geometry!r}. {OWN}"
             )
         # One layer has the socket: kinds of different layers cannot be added up.
         if len({BIASES[kind] for kind in self.relative_geometries}) > 1:

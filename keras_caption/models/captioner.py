@@ -1,11 +1,9 @@
 from typing import Unpack
 
 import keras
-import numpy as np
 
-from keras_caption.arguments import KerasOptions, Share
+from keras_caption.arguments import Calibration, KerasOptions, Share, check
 from keras_caption.decoding import Decoding
-from keras_caption.errors import InputError
 from keras_caption.features import Extractor
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.seq2seq import Seq2Seq
@@ -71,14 +69,4 @@ class Captioner(PhotoReader, Seq2Seq):
         **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(encoder, decoder, vocabulary, decoding=decoding, **kwargs)
-        points = np.array(calibration or [[0.0, 0.0]])
-        if (
-            points.ndim != 2
-            or points.shape[1] != 2
-            or not ((points >= 0) & (points <= 1)).all()
-            or (np.diff(points, axis=0) < 0).any()
-        ):
-            raise InputError(
-                "`calibration` should be pairs of numbers from 0 to 1 that rise. "
-                f"Received: {calibration!r:.100}"
-            )
+        check(Calibration | None, calibration=calibration)

@@ -59,6 +59,19 @@ WRITTEN = re.compile(re.escape(DIGEST).replace(r"\{\}", "(\\w+)").encode() + rb"
 METRICS = {"ROUGE-L": "rouge", "CIDEr-D": "cider", "exact": "exact_match"}
 # Where the repository describes the training of the models in the package.
 DOCUMENTED = "docs/results/photos.md and docs/results/questions.md of its repository"
+LICENSE = "apache-2.0"  # of the package, with the models in it
+# Figures of the models in the package, which the documents have with their intervals.
+MEASURED = {
+    "ngsan_coco": (
+        "On 492 test images of COCO with annotated boxes, and evidence: CIDEr-D 78.5, "
+        "and 3.3 % of the captions have a place, a number or company that neither "
+        "objects nor a person's captions support (89.8 and 26.6 % without evidence)."
+    ),
+    "mcan_photos": (
+        "Of 894 test questions of VQA v2 and COCO-QA, with what a detector finds, 326 "
+        "are answered surely, and 63.0 % of these answers are right; of all, 39.6 %."
+    ),
+}
 ENGLISH = (
     *("scenes", "moving_scenes", "coco_objects"),
     *("scene_questions", "coco_qa", "vqa", "vqa_coco_qa", "vsr"),
@@ -81,6 +94,7 @@ def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
         str, Markdown.
     """
     run = run or {}
+    limits = limits_of(model) + limits_of_training(is_documented(model, run))
     config = without_files(run["config"]) if run else {"model": sizes_of(model)}
     text = TEMPLATE.format(
         metadata="\n".join(
@@ -95,7 +109,7 @@ def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
         training=training_of(run, model.name),
         scores=scores_of(run, model.name),
         config=json.dumps(config, indent=1, ensure_ascii=False, default=str),
-        limits="\n".join(f"- {limit}" for limit in limits_of(model)),
+        limits="\n".join(f"- {limit}" for limit in limits),
     )
     return text + DIGEST.format(digest_of(text.encode()))
 
@@ -154,7 +168,7 @@ def metadata_of(model: InputReader, run: Mapping[str, Any]) -> dict[str, Any]:
         "pipeline_tag": pipeline,
         "tags": ["keras", "keras_caption", *([tag] if tag else [])],
         "language": languages,
-        "license": "unknown",
+        "license": LICENSE if is_documented(model, run) else "unknown",
         "metrics": sorted({metric["type"] for metric in metrics}),
     }
     if scores:
@@ -199,7 +213,7 @@ def training_of(run: Mapping[str, Any], name: str) -> str:
 def scores_of(run: Mapping[str, Any], name: str) -> str:
     scores = flat_scores(run)
     if not scores and name in built_in.models():
-        return f"With intervals, and on photos too: {DOCUMENTED}."
+        return f"{MEASURED[name]} With intervals, and on photos: {DOCUMENTED}."
     if not scores:
         return "None recorded."
     rows = [f"| {name} | {score:.4f} |" for name, score in scores.items()]
@@ -226,16 +240,35 @@ def limits_of(model: InputReader) -> list[str]:
     limits += model.output_limits
     if getattr(model, "threshold", 0):
         limits.append(
-            f"Outputs with a confidence below {model.threshold:.2f} should not be "
-            "relied on."
+            f"Outputs with a confidence below {_threshold(model)} should not be relied "
+            "on."
         )
-    return [
-        *limits,
+    return limits
+
+
+def limits_of_training(documented: bool) -> list[str]:
+    """What a card says of any model besides; `documented`, see `is_documented`."""
+    limits = [
         "Scores hold for inputs like those of the test split. Outputs for other "
-        "inputs, and for what is rare in the training data, may be wrong.",
-        "The licence of the model depends on the licence of the training data: state "
-        "it in the head of this card before you publish the model.",
+        "inputs, and for what is rare in the training data, may be wrong."
     ]
+    if not documented:
+        limits.append(
+            "The licence of the model depends on the licence of the training data: "
+            "state it in the head of this card before you publish the model."
+        )
+    return limits
+
+
+def is_documented(model: InputReader, run: Mapping[str, Any]) -> bool:
+    """Whether a model is one in the package, as it is."""
+    return not run and model.name in built_in.models()
+
+
+def _threshold(model):
+    if isinstance(model.threshold, Mapping):
+        return ", ".join(f"{x:.2f} ({kind})" for kind, x in model.threshold.items())
+    return f"{model.threshold:.2f}"
 
 
 def flat_scores(run: Mapping[str, Any]) -> dict[str, float]:

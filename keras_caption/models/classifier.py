@@ -4,13 +4,16 @@ import keras
 from jaxtyping import Float, Float32
 from keras import ops
 
-from keras_caption.arguments import KerasOptions, Share, Tensor
+from keras_caption.arguments import Calibration, KerasOptions, Share, Tensor, check
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor
 from keras_caption.models.answering import Answering
 from keras_caption.models.task_model import TaskModel
 from keras_caption.text import Tokenizer
+from keras_caption.text.answers import Kind
 from keras_caption.text.tokenizer import check_strings, is_unicode
+
+Threshold = Share | dict[Kind, Share]  # of all answers, or by their kind
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -37,7 +40,18 @@ class Classifier(Answering, TaskModel):
         categories: List of str, names of the values of a feature vector, if regions
             are objects, see `keras_caption.models.Captioner`.
         threshold: float in [0, 1], the probability below which an answer should not be
-            relied on. The command marks such answers, `answer` does not. Defaults to 0.
+            relied on; or dict of such floats by the kind of the answer, `"yes/no"`,
+            `"number"` and `"other"`. The command marks such answers, `answer` does not.
+            Defaults to 0.
+        recall: dict from category to float in [0, 1], of photos that show such an
+            object the share in which the detector finds one. It decides how sure the
+            answer is that there is no such object, see
+            `keras_caption.features.object_answers.presence_of`. If `None`, no such
+            answer is sure.
+        calibration: List of pairs of floats in [0, 1], in rising order. A pair holds
+            the greatest score of the detections of a category in a photo, and the share
+            of such photos that show an object of the category. If `None`, a score is
+            its own share.
         name, trainable, dtype: Of any Keras model.
 
     Call arguments:
@@ -72,9 +86,14 @@ class Classifier(Answering, TaskModel):
         *,
         extractor: Extractor | None = None,
         categories: list[str] | None = None,
-        threshold: Share = 0.0,
+        threshold: Threshold = 0.0,
+        recall: dict[str, Share] | None = None,
+        calibration: list[list[float]] | None = None,
         **kwargs: Unpack[KerasOptions],
     ):
+        check(Threshold, threshold=threshold)
+        check(dict[str, Share] | None, recall=recall)
+        check(Calibration | None, calibration=calibration)
         answers = list(check_strings(answers, "`answers`"))
         count = encoder.output.shape[-1]
         if (

@@ -6,6 +6,7 @@ from keras_caption.errors import InputError
 from keras_caption.models.answering import Answering
 from keras_caption.models.classifier import Classifier
 from keras_caption.models.members import Members
+from keras_caption.text.answers import KINDS, threshold_of
 
 
 class ClassifierEnsemble(Members, Answering):
@@ -39,9 +40,22 @@ class ClassifierEnsemble(Members, Answering):
         return self.members[0].answers
 
     @property
-    def threshold(self) -> float:
-        """The greatest threshold of the members, see `Classifier`."""
-        return max(member.threshold for member in self.members)
+    def threshold(self) -> dict[str, float]:
+        """The greatest threshold of the members for each kind, see `Classifier`."""
+        return {
+            kind: max(threshold_of(member.threshold, kind) for member in self.members)
+            for kind in KINDS
+        }
+
+    @property
+    def recall(self) -> dict[str, float] | None:
+        """The recall of the first member; all members read the same objects."""
+        return self.members[0].recall
+
+    @property
+    def calibration(self) -> list[list[float]] | None:
+        """The calibration of the first member, as `recall`."""
+        return self.members[0].calibration
 
     def check_member(self, member: Classifier, who: str) -> None:
         if member.answers != self.answers:

@@ -6,11 +6,12 @@ import numpy as np
 from jaxtyping import Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.arguments import Share, Tensor, check
 from keras_caption.decoding import Decoding
 from keras_caption.errors import InputError
 from keras_caption.formats.engine_files import open_engine, read_description
 from keras_caption.models.answering import Answering
+from keras_caption.models.classifier import Threshold
 from keras_caption.models.generation import Generated, Generation
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.sentence_reader import SentenceReader
@@ -41,7 +42,7 @@ class EngineModel(PhotoReader):
         try:
             self.name = str(described["name"])
             self.categories = described.get("categories")
-            self.threshold = float(described["threshold"])
+            self.threshold = described["threshold"]
             self.calibration = described.get("calibration")
             self.ignored_inputs = map(str, described["ignored_inputs"])
             self.input_specs = {
@@ -75,6 +76,7 @@ class EngineGenerator(SentenceReader, EngineModel, Generation):
     """A captioner or translator in a file of an engine, see `EngineModel`."""
 
     def _describe(self, described: dict[str, Any]) -> None:
+        check(Share, threshold=self.threshold)
         self.generated = described["generated"]
         self.decoding = Decoding(**described["decoding"])
 
@@ -115,6 +117,9 @@ class EngineAnswerer(EngineModel, Answering):
     """A model that answers questions, in a file of an engine, see `EngineModel`."""
 
     def _describe(self, described: dict[str, Any]) -> None:
+        check(Threshold, threshold=self.threshold)
+        self.recall = described.get("recall")
+        check(dict[str, Share] | None, recall=self.recall)
         self.answers = [str(answer) for answer in described["answers"]]
         self.most = int(described["most"])
 
@@ -157,6 +162,7 @@ def description_of(model: Any, most: int) -> dict[str, Any]:
         "threshold": getattr(model, "threshold", 0.0),
         "categories": getattr(model, "categories", None),
         "calibration": getattr(model, "calibration", None),
+        "recall": getattr(model, "recall", None),
     }
     for name in TEXTS:
         text = getattr(model, name, None)

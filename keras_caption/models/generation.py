@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from jaxtyping import Float32, Int, Int32
@@ -39,7 +39,7 @@ from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
 from keras_caption.predict.batches import batches_of
 from keras_caption.predict.captions import confidences_of
 from keras_caption.progress import progress as progress_bar
-from keras_caption.settings.decoding import BeamSize
+from keras_caption.settings.decoding import BeamSize, check_options
 from keras_caption.text import BOS, PAD, Tokenizer
 
 MAX_COMPILED = 32  # compiled functions of a model; each takes some megabytes
@@ -50,7 +50,7 @@ EVIDENCE_INPUTS = ("regions", "boxes", "region_mask")
 # Options that can exclude all texts of an example.
 LIMITING = (
     *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
-    "length_ratio",
+    *("length_ratio", "evidence"),
 )
 
 
@@ -74,6 +74,84 @@ class Generation(InputReader):
         """The tokenizers that an exported model needs."""
         return [self.vocabulary]
 
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: None = None,
+        attention: Literal[False] = False,
+        stream: Literal[False] = False,
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> list[str]: ...
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: int,
+        attention: Literal[False] = False,
+        stream: Literal[False] = False,
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> list[list[tuple[str, float]]]: ...
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: None = None,
+        attention: Literal[True],
+        stream: Literal[False] = False,
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> list[tuple[str, np.ndarray]]: ...
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: int,
+        attention: Literal[True],
+        stream: Literal[False] = False,
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> list[list[tuple[str, float, np.ndarray]]]: ...
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: None = None,
+        attention: Literal[False] = False,
+        stream: Literal[True],
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> Iterator[list[str]]: ...
+
+    @overload
+    def generate(
+        self,
+        raw: Any,
+        batch_size: int = BATCH_SIZE,
+        *,
+        n: int | None = None,
+        attention: bool = False,
+        stream: bool = False,
+        progress: bool = False,
+        **options: Unpack[DecodingOptions],
+    ) -> Any: ...
+
     @with_decoding
     def generate(
         self,
@@ -96,7 +174,8 @@ class Generation(InputReader):
             batch_size: int, number of examples that are decoded at once. Memory grows
                 with the batch size, not with the number of examples.
             n: int, number of captions of each example: the best of the beam or, with a
-                `temperature`, samples. The beam is made as wide as `n`.
+                `temperature`, samples. The beam is made as wide as `n`, with `groups`
+                of equal width.
             attention: bool, whether to return what each token attends to.
             stream: bool, whether to return the texts while they grow.
             progress: bool, whether to show a progress bar on standard error.
@@ -113,7 +192,8 @@ class Generation(InputReader):
             With `n`, the entry is a list of tuples: the str, its log-probability, EOS
             included, as a float, and with `attention` the weights. A beam has its best
             caption first; with a `length_penalty` this need not be the most probable
-            one. The list is shorter than `n` if the beam ends with fewer captions.
+            one. The list is shorter than `n` if the options, such as `evidence`,
+            leave fewer captions.
 
             With `stream`, the result is an iterator over lists of str, one list after
             each step of decoding: the current texts of all batches so far. The last
@@ -329,18 +409,18 @@ class Generation(InputReader):
         Raises:
             InputError: If an option is wrong, or `beam_size` is less than `n`.
         """
-        changed = self.decoding.override(**options)
         if n is None:
-            return changed
+            return self.decoding.override(**options)
         check(BeamSize, n=n)
-        if changed.temperature is not None:  # samples have no beam
-            return changed
-        if "beam_size" not in options:
+        check_options(options)
+        own = {**self.decoding.get_config(), **options}
+        samples = own["temperature"] is not None  # which have no beam
+        if not samples and "beam_size" not in options:
             # The groups of a diverse beam have the same width.
-            wide = math.ceil(max(n, changed.beam_size) / changed.groups)
-            options = {**options, "beam_size": wide * changed.groups}
-            changed = self.decoding.override(**options)
-        if n > changed.beam_size:
+            wide = math.ceil(max(n, own["beam_size"]) / own["groups"])
+            options = {**options, "beam_size": wide * own["groups"]}
+        changed = self.decoding.override(**options)
+        if not samples and n > changed.beam_size:
             raise InputError(
                 f"A beam of {changed.beam_size} does not hold the {n} best."
             )

@@ -17,6 +17,7 @@ from keras_caption.formats.faults import reason_of
 from keras_caption.formats.keras_files import CONFIG, WEIGHTS, load_keras
 from keras_caption.formats.model_files import model_file
 from keras_caption.formats.preset_files import CARD, is_preset, read_preset
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.models.captioner import Captioner
 from keras_caption.models.cards import write_card
 from keras_caption.models.classifier import Classifier
@@ -71,11 +72,11 @@ def load(path: str | os.PathLike) -> Model:
     if "://" in name:
         return from_preset(name)
     file = file_of(name)
-    if file.suffix in SUFFIXES:
+    if suffix_of(file) in SUFFIXES:
         return read_engine(file)
     if file.name == WEIGHTS:
         return from_preset(name)
-    if file.suffix != ".keras" and exports.is_export(folder := pathlib.Path(name)):
+    if suffix_of(file) != ".keras" and exports.is_export(folder := pathlib.Path(name)):
         return _checked(exports.read_export(folder), folder)
     model = _checked(load_keras(file), file)
     if file.resolve() in {x.resolve() for x in built_in.models().values()}:
@@ -87,9 +88,9 @@ def from_preset(preset: str | os.PathLike) -> Model:
     """Loads a model from a preset, as `TaskModel.save_to_preset` saves it.
 
     Args:
-        preset: Path of a folder; or an address, `hf://USER/NAME` of Hugging Face or
+        preset: Path of a folder; an address, `hf://USER/NAME` of Hugging Face or
             `kaggle://USER/MODEL/keras/VARIATION` of Kaggle, whose files are downloaded
-            once.
+            once; or the name of a model in the package, as for `load`.
 
     Returns:
         `keras_caption.models.Captioner`, `Translator` or `Classifier`, not compiled.
@@ -108,6 +109,8 @@ def from_preset(preset: str | os.PathLike) -> Model:
     ```
     """
     name = os.fspath(preset)
+    if name in built_in.models() and not os.path.isdir(name):
+        return load(name)
     find = _finder(name)
     with loading_preset(name, {}) if "://" in name else contextlib.nullcontext():
         return _checked(read_preset(find, name), name)

@@ -49,7 +49,9 @@ class MCAN(Classifier):
         dtype: Any = None,
         extractor: Extractor | None = None,
         categories: list[str] | None = None,
-        threshold: float = 0.0,
+        threshold: float | dict[Literal["yes/no", "number", "other"], float] = 0.0,
+        recall: dict[str, float] | None = None,
+        calibration: list[list[float]] | None = None,
         name: str | None = None,
         trainable: bool = True,
     ) -> None: ...

@@ -16,9 +16,9 @@ from typing import Annotated, Any
 import keras
 from typing_extensions import Doc
 
-from keras_caption.errors import InputError, hint
+from keras_caption.errors import OWN, InputError, hint
 from keras_caption.inputs import KINDS
-from keras_caption.losses import SequenceCrossEntropy, answer_loss
+from keras_caption.losses import AnswerCrossEntropy, SequenceCrossEntropy
 from keras_caption.models.aoanet import AoANet
 from keras_caption.models.classifier import Classifier
 from keras_caption.models.constructors import (
@@ -187,7 +187,9 @@ def presets(model: type[TaskModel] = TaskModel) -> list[str]:
 
 def _find(name: str) -> Preset:
     if name not in PRESETS:
-        raise InputError(f"There is no model named {name!r}. {hint(name, PRESETS)}")
+        raise InputError(
+            f"There is no model named {name!r}. {hint(name, PRESETS)} {OWN}"
+        )
     return PRESETS[name]
 
 
@@ -320,7 +322,7 @@ def create(name: str, **arguments: Any) -> TaskModel:
     preset = _find(name)
     model = preset.model(**{"name": name, **preset.arguments, **arguments})
     if isinstance(model, Classifier):
-        loss = answer_loss(model.multi_label)
+        loss = AnswerCrossEntropy(model.multi_label)
     else:
         loss = SequenceCrossEntropy()
     model.compile(keras.optimizers.Adam(3e-4), loss)

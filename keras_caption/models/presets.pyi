@@ -426,7 +426,9 @@ def create(
     dtype: Any = ...,
     extractor: Extractor | None = ...,
     categories: list[str] | None = ...,
-    threshold: float = ...,
+    threshold: float | dict[Literal["yes/no", "number", "other"], float] = ...,
+    recall: dict[str, float] | None = ...,
+    calibration: list[list[float]] | None = ...,
     trainable: bool = ...,
 ) -> MCAN: ...
 @overload

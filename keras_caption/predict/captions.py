@@ -46,7 +46,7 @@ def judge_by_objects(
         caption.confidence = float(np.interp(least, *np.transpose(calibration)))
         caption.unsure = caption.confidence < threshold
     if several_of_one(caption.text, categories_of(caption.objects)):
-        caption.unsure = True
+        caption.unsure, caption.doubt = True, "only one is detected"
 
 
 def categories_of(objects: Sequence[dict[str, Any]]) -> list[str]:

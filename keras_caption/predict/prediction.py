@@ -16,11 +16,14 @@ class Example:
             random numbers of samples.
         values: dict of inputs of a model or its extractor, without batch dimension.
         has_words: bool, `False` for a sentence without words. Its prediction is empty.
+        question: str, the question of the record as it was asked, if it has one: its
+            tokens lack the words that the model does not know.
     """
 
     place: int
     values: dict[str, Any]
     has_words: bool = True
+    question: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +61,9 @@ class Prediction:
             probability of an answer. For a photo's caption by a calibrated model it is
             the share of such captions that name only objects of the photo, see
             `keras_caption.models.Captioner`.
-        unsure: bool, whether the confidence is below the threshold of the model, or a
-            caption has a plural for a category of which one object is detected.
+        unsure: bool, whether the confidence is below the threshold of the model, or the
+            detections contradict: a caption has a plural for a category of which one
+            object is detected, or an answer supposes an object that is not detected.
         best: list of pairs of a text and its score, the best first: `n` pairs, or fewer
             if there are no more texts.
         objects: list of dict of `category`, `score` and `box`, see
@@ -75,6 +79,8 @@ class Prediction:
             of the image, or of a clip's film strip; `None` if items have no place.
         inputs: dict of the model's inputs for the record, without batch dimension.
         tokens: int32 `(T,)`, tokens of the text, then PAD; `None` for answers.
+        doubt: str, why a text is unsure whatever its confidence; empty if it is not, or
+            if its confidence is below the threshold.
     """
 
     text: str = ""
@@ -89,3 +95,4 @@ class Prediction:
     boxes: np.ndarray | None = None
     inputs: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     tokens: np.ndarray | None = None
+    doubt: str = ""

@@ -80,6 +80,13 @@ class RecordPredictor(abc.ABC):
     def check_options(self, n: int | None, options: dict[str, Any]) -> None:
         """Raises `InputError` if an option of `answer` is unknown or wrong."""
 
+    def count_tokens(self, text: str) -> int:
+        """Number of tokens of a text that the model generates; of words, by default."""
+        return len(text.split())
+
+    def judge(self, prediction: Prediction, example: Example) -> None:  # noqa: B027 (most texts stand)
+        """Changes a prediction by the question of its example; by default nothing."""
+
     def fill(self, count: int, batch_size: int) -> int:
         """Number of rows of a batch of `count` examples, see `batches_of`."""
         return count
@@ -235,6 +242,8 @@ class RecordPredictor(abc.ABC):
         )
         with self._lock:
             for i, result in run_batches(rows, run, batch_size, self.fill, faults):
+                if isinstance(result, Prediction):
+                    self.judge(result, examples[indices[i]])
                 results[indices[i]] = result
         return results
 

@@ -1,4 +1,4 @@
-"""Photos and splits, listed by a user's own captions: CSV, or text files."""
+"""Photos and splits, listed by a user's own captions: rows, or text files."""
 
 import collections
 import dataclasses
@@ -8,27 +8,41 @@ import pathlib
 from collections.abc import Iterable, Sequence
 
 from keras_caption.errors import InputError
-from keras_caption.formats.caption_csv import read_caption_csv
+from keras_caption.formats.caption_rows import read_caption_rows
 from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.fields import nfc
-from keras_caption.formats.img2dataset import read_img2dataset
+from keras_caption.formats.folders import list_files
+from keras_caption.formats.img2dataset import is_img2dataset, read_img2dataset
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.splits import SPLITS, given_splits, splits_in, unclear
+from keras_caption.formats.suffixes import suffix_of, unpacked_suffix
 from keras_caption.prepare.matching import join_listings
 
-CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".token")
-PARQUET = ".parquet"  # of img2dataset
+SUFFIXES = (".csv", ".tsv", ".txt", ".token", ".jsonl", ".parquet")  # of rows
+METADATA = "metadata"  # name, before the suffix, of rows beside the photos
 
 
 def is_own(path: pathlib.Path) -> bool:
-    """Whether a path is that of a CSV or Parquet file, or a folder of text files."""
-    return path.is_dir() or path.suffix.lower() in (*CSV_SUFFIXES, PARQUET)
+    """Whether a path is that of a file with rows, or a folder of text files."""
+    return path.is_dir() or unpacked_suffix(path) in SUFFIXES
+
+
+def metadata_files(folder: str | os.PathLike) -> list[pathlib.Path]:
+    """Lists the files of rows that stand beside photos, as in Hugging Face's folders.
+
+    Args:
+        folder: Path of the folder of photos.
+    """
+    names = [METADATA + suffix for suffix in SUFFIXES]
+    files = list_files(pathlib.Path(folder), tuple(names), below=True)
+    return [path for path in files if path.name.lower() in names]
 
 
 def list_own_photos(
     paths: Sequence[str | os.PathLike],
+    folder: pathlib.Path,
     photos: list[pathlib.PurePath],
     strict: bool = False,
 ) -> dict[str, list[ListedImage]]:
@@ -36,14 +50,16 @@ def list_own_photos(
 
     A photo's split is the value of the column `split`; without that column, the split
     given for the file or folder; otherwise a word of its name, see `splits_in`, such as
-    in `captions_val.csv`. If no file has a split, existing photos are split by
-    `split_by_hash`. Prints the use of each file.
+    in `captions_val.csv`, or of the folder of `metadata.jsonl`. If no file has a split,
+    existing photos are split by `split_by_hash`. Prints the use of each file.
 
     Args:
-        paths: Sequence of paths of CSV files, see `read_caption_csv`, of img2dataset's
-            Parquet files, see `read_img2dataset`, and of folders of text files, see
-            `read_caption_texts`; with a split, `"train=PATH"`, `"val=PATH"` or
-            `"test=PATH"`.
+        paths: Sequence of paths of files with rows, see `read_caption_rows`, of
+            img2dataset's Parquet files, see `read_img2dataset`, and of folders of text
+            files, see `read_caption_texts`; with a split, `"train=PATH"`, `"val=PATH"`
+            or `"test=PATH"`. Names in a file below the folder of photos may be relative
+            to its own folder.
+        folder: `pathlib.Path` of the folder of photos.
         photos: List of the paths of all photos, relative to their folder.
         strict: bool, whether to raise an error for a caption without words, or a row
             that is cut, instead of skipping it. Defaults to `False`.
@@ -58,7 +74,8 @@ def list_own_photos(
     """
     read, skipped = {}, {}
     for path, split in given_splits(paths).items():
-        read[path], skipped[path] = read_own(path, split, photos)
+        listed, skipped[path] = read_own(path, split, photos)
+        read[path] = beside(path, listed, folder, photos)
     splits = {path: {photo.split for photo in listed} for path, listed in read.items()}
     for path, listed in splits.items():
         for other in splits:
@@ -103,25 +120,55 @@ def read_own(
     """
     if not is_own(path):
         raise InputError(
-            f"{path} cannot be combined with CSV files and folders of text files."
+            f"{path} cannot be combined with files of rows and folders of text files."
         )
-    if path.is_dir() or path.suffix.lower() == PARQUET:
+    is_parquet = suffix_of(path) == ".parquet"
+    if path.is_dir() or (is_parquet and is_img2dataset(path)):
         read = read_caption_texts if path.is_dir() else read_img2dataset
         texts, skipped = read(path)
         captioned = find_photos_of_texts(path, texts, photos)
     else:
-        captioned, skipped = read_caption_csv(path)
+        captioned, skipped = read_caption_rows(path)
     if any(photo.split for photo in captioned):
         if split:
             raise InputError(
                 f"{path} cannot be for {split} only: it has a column split."
             )
         return captioned, skipped
-    named = [split] if split else splits_in(path.name)
+    is_metadata = path.stem.lower() == METADATA
+    name = path.resolve().parent.name if is_metadata else path.name
+    named = [split] if split else splits_in(name)
     if len(named) > 1:
         raise unclear(path, f"has {' and '.join(named)} in its name")
     [split] = named or [None]
     return [dataclasses.replace(photo, split=split) for photo in captioned], skipped
+
+
+def beside(
+    path: pathlib.Path,
+    listed: list[CaptionedPhoto],
+    folder: pathlib.Path,
+    photos: list[pathlib.PurePath],
+) -> list[CaptionedPhoto]:
+    """Makes names that are relative to a file of captions relative to the photos.
+
+    Args:
+        path: `pathlib.Path` of the file or folder of captions.
+        listed: List of `CaptionedPhoto`.
+        folder, photos: See `list_own_photos`.
+    """
+    inner = path.resolve().parent
+    if path.is_dir() or not inner.is_relative_to(folder.resolve()):
+        return listed
+    inner = inner.relative_to(folder.resolve())
+    known = {nfc(str(photo)) for photo in photos}
+
+    def place(photo):
+        name = str(inner / photo.file_name)
+        is_beside = nfc(name) in known
+        return dataclasses.replace(photo, file_name=name) if is_beside else photo
+
+    return [place(photo) for photo in listed]
 
 
 def find_photos_of_texts(
@@ -129,7 +176,8 @@ def find_photos_of_texts(
 ) -> list[CaptionedPhoto]:
     """Finds the photo of every text file.
 
-    The photo has the path of the text file, except for the suffix. If there is none, it
+    The photo has the path of the text file, except for the suffix; the text file
+    `dog.jpg.txt` is that of `dog.jpg`. If there is none, it
     is the photo of the same name in any folder, provided that only one photo and only
     one text file have this name.
 
@@ -142,22 +190,24 @@ def find_photos_of_texts(
         List of `CaptionedPhoto` with suffixes; those whose photo is missing or
         ambiguous have a `problem`.
     """
-    by_path, by_name = (collections.defaultdict(list) for _ in range(2))
+    whole, by_path, by_name = (collections.defaultdict(list) for _ in range(3))
     for photo in photos:
+        whole[nfc(str(photo))].append(photo)
         by_path[nfc(str(photo.with_suffix("")))].append(photo)
         by_name[nfc(photo.stem)].append(photo)
     uses = collections.Counter(nfc(pathlib.PurePath(t.file_name).name) for t in texts)
     matched = []
     for text in texts:
         name = nfc(pathlib.PurePath(text.file_name).name)
-        candidates = by_path[nfc(text.file_name)]
+        path = nfc(text.file_name)
+        candidates = whole[path] or by_path[path]
         if not candidates and uses[name] == 1:
             candidates = by_name[name]
         if len(candidates) == 1:
             changes = {"file_name": str(candidates[0])}
         else:
             where = folder / f"{text.file_name}.txt"
-            if folder.suffix.lower() == PARQUET:
+            if not folder.is_dir():
                 where = f"{folder}: {text.file_name}"
             problem = f"{where} has {len(candidates)} photos."
             changes = {"problem": text.problem or problem}

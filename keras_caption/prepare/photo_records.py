@@ -23,7 +23,7 @@ from keras_caption.formats.splits import SPLITS, given_split
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.prepare.listing import list_images
 from keras_caption.prepare.matching import use_of
-from keras_caption.prepare.own_captions import is_own, list_own_photos
+from keras_caption.prepare.own_captions import is_own, list_own_photos, metadata_files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,8 +98,8 @@ def records_of_photos(
 
     Args:
         folder: Path of a folder with photos, at any depth.
-        captions: Sequence of paths of caption files, see `list_images`, or of CSV
-            files and folders of text files, see `list_own_photos`. With the latter,
+        captions: Sequence of paths of caption files, see `list_images`, or of files
+            of rows and folders of text files, see `list_own_photos`. With the latter,
             photos without captions are listed for training, to be skipped and counted.
             Defaults to none: all photos are for test, without captions.
         instances: Sequence of paths of COCO's instances files, whose boxes become
@@ -135,7 +135,7 @@ def records_of_photos(
         for image_id, image_objects in objects.items()
     }
     if has_own:
-        listed = list_own_photos(captions, names, strict)
+        listed = list_own_photos(captions, pathlib.Path(folder), names, strict)
     elif captions:
         listed = list_images(captions, strict)
     else:
@@ -143,6 +143,8 @@ def records_of_photos(
             "test": [ListedImage(i, str(name), []) for i, name in enumerate(names)]
         }
         print(f"{folder}: {use_of(listed, 'photo')}")
+        for path in metadata_files(folder):
+            print(f"{path} may hold captions: --captions {path} reads them")
     photos = find_listed(folder, paths, listed)
     if has_own:
         add_uncaptioned(listed, photos, paths)

@@ -1,4 +1,4 @@
-"""Videos, captions and splits, listed by the files of VATEX, MSR-VTT and others."""
+"""Videos, captions and splits, by the files of VATEX, MSR-VTT, MSVD and others."""
 
 import os
 import pathlib
@@ -9,6 +9,7 @@ from keras_caption.errors import InputError
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_video import ListedVideo
 from keras_caption.formats.msrvtt import list_msrvtt_videos
+from keras_caption.formats.msvd import is_msvd, list_msvd_videos
 from keras_caption.formats.splits import given_splits
 from keras_caption.formats.vatex import Language, list_vatex_videos
 from keras_caption.formats.video_captions import list_captioned_videos
@@ -23,8 +24,8 @@ def list_videos(
     Args:
         paths: Sequence of paths of JSON files: VATEX's, one for each split, which is a
             word of the name or given as `"train=PATH"`, `"val=PATH"` or `"test=PATH"`;
-            MSR-VTT's `videodatainfo.json`; or a plain list of `id`, `split` (train, val
-            or test) and `captions`.
+            MSR-VTT's `videodatainfo.json`; MSVD's text or CSV, see `list_msvd_videos`;
+            or a plain list of `id`, `split` (train, val or test) and `captions`.
         language: `"en"` or `"zh"`, the language of VATEX's captions, see
             `list_vatex_videos`. Defaults to `"en"`.
         strict: bool, whether to raise an error for a caption without words instead of
@@ -44,6 +45,8 @@ def list_videos(
         read = reader_of(path)
         if read is list_vatex_videos:
             listings[path] = read(path, language, split)
+        elif read is list_msvd_videos:
+            listings[path] = read(path, split)
         elif split:
             raise InputError(
                 f"{path} cannot be for {split} only: it says the split of each video."
@@ -55,6 +58,8 @@ def list_videos(
 
 def reader_of(path: pathlib.Path) -> Callable:
     """Chooses the reader of a caption file by its content."""
+    if is_msvd(path):
+        return list_msvd_videos
     content = read_json(path, object)
     if isinstance(content, dict) and "videos" in content:
         return list_msrvtt_videos
@@ -62,6 +67,6 @@ def reader_of(path: pathlib.Path) -> Callable:
         is_vatex = isinstance(content[0], dict) and "videoID" in content[0]
         return list_vatex_videos if is_vatex else list_captioned_videos
     raise InputError(
-        f"{path} should list videos: VATEX's JSON, MSR-VTT's, or a list of id, split "
-        "and captions."
+        f"{path} should list videos: VATEX's JSON, MSR-VTT's, a list of id, split and "
+        "captions, or MSVD's text or CSV."
     )

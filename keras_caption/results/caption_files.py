@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_caption.atomic import naming, replacing
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.results.contact_sheet import HEAD, SIDE, figure_of, photo_of
 from keras_caption.results.file_names import from_text, to_text
 from keras_caption.results.parquet_rows import schema_of, writing_rows
@@ -234,7 +235,7 @@ def open_caption_file(path: str, n_best: int = 1) -> CaptionFile | ParquetFile:
         InputError: If the suffix is another, or there is a file that this command has
             not written.
     """
-    suffix = pathlib.Path(path).suffix.lower()
+    suffix = suffix_of(path)
     if suffix not in WRITERS:
         raise InputError(f"{path} should end in {', '.join(WRITERS)}.")
     return WRITERS[suffix](path, n_best)

@@ -1,183 +1,168 @@
-"""OpenAI's chat completions, as far as models of images and sentences answer them."""
+"""Chats in any protocol: the record that a model is to answer, and the reply."""
 
-import json
-import re
-import time
-import uuid
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import pydantic
 
 from keras_caption.errors import InputError
-from keras_caption.predict import Prediction
-from keras_caption.serving.rest_values import DATA, from_base64
+from keras_caption.serving.rest_values import DATA, from_base64, in_utf8
 from keras_caption.validation import describe
 
-IMAGE = "The image of a chat"
+# Who speaks. An unknown role would hide the message of the user.
+Role = Literal["user", "assistant", "system", "developer", "tool", "function"]
 
 
-class ImageUrl(pydantic.BaseModel):
-    """The address of an image, which is the image itself: a data URI."""
+@dataclasses.dataclass(frozen=True)
+class Message:
+    """A message of a chat.
 
-    url: str
+    Attributes:
+        place: str, name of the message in the request, such as `"messages[0]"`.
+        role: str, such as `"user"`.
+        text: str.
+        images: dict from the place of an image in the request to its address, or to its
+            content in base64.
+    """
 
-
-class TextPart(pydantic.BaseModel):
-    """A text in a message."""
-
-    type: Literal["text"]
-    text: str
-
-
-class ImagePart(pydantic.BaseModel):
-    """An image in a message."""
-
-    type: Literal["image_url"]
-    image_url: ImageUrl
-
-
-Part = Annotated[TextPart | ImagePart, pydantic.Field(discriminator="type")]
-
-
-class Message(pydantic.BaseModel):
-    """A message of a chat."""
-
+    place: str
     role: str
-    content: str | list[Part] | None = None
-
-    @property
-    def text(self) -> str:
-        """The texts of the message."""
-        if isinstance(self.content, list):
-            texts = (part.text for part in self.content if isinstance(part, TextPart))
-            return " ".join(texts)
-        return self.content or ""
-
-    @property
-    def images(self) -> list[str]:
-        """The addresses of the images of the message."""
-        parts = self.content if isinstance(self.content, list) else []
-        return [part.image_url.url for part in parts if isinstance(part, ImagePart)]
+    text: str
+    images: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
-class ChatRequest(pydantic.BaseModel):
-    """A request of a chat completion. Other fields of OpenAI's are ignored.
+@dataclasses.dataclass(frozen=True)
+class Chat:
+    """A request of texts about messages.
 
     Attributes:
         model: str, name of a served model.
-        messages: list of `Message`, the oldest first.
-        n: int, number of texts.
-        stream: bool, whether the answer comes as server-sent events.
+        messages: List of `Message`, the oldest first.
+        n: int, number of texts, or `None` for one.
+        stream: bool, whether the reply comes as events.
+        stream_usage: bool, whether an event has the numbers of tokens.
     """
 
     model: str
-    messages: Annotated[list[Message], pydantic.Field(min_length=1)]
+    messages: list[Message]
     n: int | None = None
-    stream: bool | None = False
+    stream: bool = False
+    stream_usage: bool = False
 
 
-def read_chat(content: bytes) -> ChatRequest:
+@dataclasses.dataclass(frozen=True)
+class Reply:
+    """What a model says in a chat.
+
+    Attributes:
+        texts: List of str, the best first.
+        prompt_tokens: int, number of words of the text that the model reads.
+        completion_tokens: int, number of tokens of the texts.
+        seconds: float, time that the reply took.
+    """
+
+    texts: list[str]
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+    @property
+    def total_tokens(self) -> int:
+        """Sum of both numbers of tokens."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclasses.dataclass(frozen=True)
+class ChatForm:
+    """A protocol of chats.
+
+    Attributes:
+        read: Function from the body of a request to a `Chat`. It raises `InputError`.
+        whole: Function from `Chat` and `Reply` to the body of the response, for JSON.
+        events: Function from `Chat` and `Reply` to a response that is a stream. A beam
+            has no text before its search ends, so that each text is one event.
+        media_type: str, of streams.
+        error: Function from a status and a sentence to the body of an error.
+    """
+
+    read: Callable[[bytes], Chat]
+    whole: Callable[[Chat, Reply], dict[str, Any]]
+    events: Callable[[Chat, Reply], bytes]
+    media_type: str
+    error: Callable[[int, str], dict[str, Any]]
+
+
+def read_body(content: bytes, schema: type[pydantic.BaseModel]) -> Any:
     """Reads the body of a request.
 
     Raises:
-        InputError: If it is no chat.
+        InputError: If it does not follow the schema.
     """
+    content = in_utf8(content)
+    if not content.strip():
+        raise InputError("The request has no body: it should be a JSON object.")
     try:
-        return ChatRequest.model_validate_json(content)
+        return schema.model_validate_json(content)
     except pydantic.ValidationError as error:
-        raise InputError(f"The request is no chat: {describe(error)}.") from None
+        raise InputError(
+            f"The request is no chat: {describe(error, content)}."
+        ) from None
 
 
-def record_of(chat: ChatRequest, reads: Sequence[str]) -> dict[str, Any]:
+def record_of(chat: Chat, reads: Sequence[str]) -> dict[str, Any]:
     """The record that a model is to answer.
 
-    A photo is the newest image of the user's messages, so that a chat may continue
-    about it. A question about it, or a sentence to translate, is the text of the
-    user's last message; a captioner ignores texts.
+    A photo is the newest image of the user's messages, and a question about it, or a
+    sentence to translate, is their newest text, whether it is in the message of the
+    image, before or after it. A captioner ignores texts.
 
     Args:
-        chat: `ChatRequest`.
+        chat: `Chat`.
         reads: Sequence of str, names that a record of the model may have.
 
     Raises:
-        InputError: If there is no image for a model of images, there are several, or
-            one is no data URI.
+        InputError: If there is no image or no text that the model reads, the newest
+            message with images has several, or an image is not in the request itself.
     """
     messages = [message for message in chat.messages if message.role == "user"]
-    text = messages[-1].text if messages else ""
-    if "source" in reads:
-        return {"source": text}
-    with_images = [message.images for message in messages if message.images]
+    texts = [message.text for message in messages if message.text.strip()]
+    record = {}
+    for name in "source", "question":
+        if name in reads:
+            if not texts:
+                raise InputError(f"The chat has no text, the {name} that {READS}.")
+            record[name] = texts[-1]
+    if "source" in record:
+        return record
+    with_images = [message for message in messages if message.images]
     if not with_images:
-        raise InputError("The chat has no image, which the model reads.")
-    if len(with_images[-1]) > 1:
-        raise InputError("The last message with images has several: send one.")
-    [address] = with_images[-1]
-    if not re.match(DATA, address):
+        raise InputError(f"The chat has no image, which {READS}.")
+    newest = with_images[-1]
+    if len(newest.images) > 1:
         raise InputError(
-            f"{IMAGE} should be a data URI, data:image/jpeg;base64,...: no address is "
-            "fetched."
+            f"{newest.place} has {len(newest.images)} images: send one, as the model "
+            "reads one."
         )
-    record = {"photo": from_base64(IMAGE, address)}
-    return {**record, "question": text} if "question" in reads else record
+    [(place, image)] = newest.images.items()
+    return {"photo": photo_of(place, image), **record}
 
 
-def texts_of(found: Prediction) -> list[str]:
-    """The texts of a prediction, the best first; one that is empty if it has none."""
-    return [text for text, _ in found.best] or [found.text]
+READS = "the model reads from messages of the user"
 
 
-def completion(chat: ChatRequest, texts: Iterable[str]) -> dict[str, Any]:
-    """The answer to a chat, for JSON."""
-    return described(
-        chat,
-        "chat.completion",
-        [
-            {
-                "index": i,
-                "message": {"role": "assistant", "content": text},
-                "finish_reason": "stop",
-            }
-            for i, text in enumerate(texts)
-        ],
-    )
+def photo_of(place: str, image: str) -> bytes:
+    """The content of an image that is a data URI or base64.
 
-
-def events(chat: ChatRequest, texts: Iterable[str]) -> bytes:
-    """The answer to a chat as server-sent events.
-
-    A beam has no text before its search ends, so that each text is one event.
+    Raises:
+        InputError: If it is neither.
     """
-    choices = []
-    for i, text in enumerate(texts):
-        delta = {"role": "assistant", "content": text}
-        choices.append({"index": i, "delta": delta, "finish_reason": None})
-        choices.append({"index": i, "delta": {}, "finish_reason": "stop"})
-    chunk = described(chat, "chat.completion.chunk", [])
-    lines = [json.dumps({**chunk, "choices": [choice]}) for choice in choices]
-    return "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode()
-
-
-def described(
-    chat: ChatRequest, kind: str, choices: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """An object of OpenAI's that has choices."""
-    return {
-        "id": f"chatcmpl-{uuid.uuid4().hex}",
-        "object": kind,
-        "created": int(time.time()),
-        "model": chat.model,
-        "choices": choices,
-    }
-
-
-def model_entry(name: str) -> dict[str, Any]:
-    """A model in OpenAI's list of them."""
-    return {"id": name, "object": "model", "created": 0, "owned_by": "keras_caption"}
-
-
-def error_body(status: int, message: str) -> dict[str, Any]:
-    """The body of a request that is refused."""
-    kind = "server_error" if status >= 500 else "invalid_request_error"
-    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+    try:
+        return from_base64(place, image)
+    except InputError:
+        if DATA.match(image):
+            raise
+        raise InputError(
+            f"{place} should be a data URI, data:image/jpeg;base64,...: no address is "
+            "fetched."
+        ) from None

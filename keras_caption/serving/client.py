@@ -20,6 +20,7 @@ import numpy as np
 from keras_caption.arguments import CountOrZero, Positive, check
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.folders import CLIPS, PHOTOS
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.predict import Prediction
 from keras_caption.settings.options import DecodingOptions
 
@@ -34,7 +35,9 @@ FIRST_DELAY = 0.1  # seconds before the first retry; the delay doubles each time
 LONGEST_DELAY = 10.0
 MAX_ANSWER = 2**30  # bytes
 ARRAYS = ("attention", "boxes")  # fields of a prediction that are arrays
-SENT = {field.name for field in dataclasses.fields(Prediction)} - {"inputs", "tokens"}
+SENT = {field.name for field in dataclasses.fields(Prediction)} - {
+    *("inputs", "tokens", "doubt")
+}
 
 
 class ServerError(Exception):
@@ -374,7 +377,8 @@ def checked_address(url: str) -> str:
     try:
         parsed = httpx.URL(text)
         is_right = parsed.scheme in ("http", "https") and bool(parsed.host)
-    except httpx.InvalidURL:
+        is_right &= parsed.port is None or 0 < parsed.port < 2**16
+    except (httpx.InvalidURL, ValueError):  # such as of a lone surrogate
         is_right = False
     if not is_right:
         raise InputError(
@@ -419,7 +423,10 @@ def is_asked_directly(host: str) -> bool:
 def path_of(model: str, version: int | None = None) -> str:
     """The path of a model, or of one of its versions, in an address."""
     part = "" if version is None else f"/versions/{version}"
-    return f"/v1/models/{urllib.parse.quote(model, safe='')}{part}"
+    try:
+        return f"/v1/models/{urllib.parse.quote(model, safe='')}{part}"
+    except UnicodeEncodeError:  # of a lone surrogate
+        raise InputError(f"{model!r:.100} is no name of a model.") from None
 
 
 # === Requests ===
@@ -447,10 +454,6 @@ def names_a_file(text: str) -> bool:
     if suffix_of(text) not in (*PHOTOS, *CLIPS):
         return False
     return os.path.isfile(text) or len(text.split()) == 1
-
-
-def suffix_of(path: str | os.PathLike) -> str:
-    return pathlib.PurePath(path).suffix.lower()
 
 
 def bytes_of(file: Any) -> bytes:

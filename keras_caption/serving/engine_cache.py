@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras_caption
-from keras_caption.atomic import cache_folder
+from keras_caption.caches import Cache, cache_folder, delete
 from keras_caption.errors import InputError
 from keras_caption.features.lite_nanodet import write_nanodet
 from keras_caption.features.nanodet_download import DIGESTS, NANODET, download_nanodet
@@ -26,13 +26,14 @@ from keras_caption.formats.engine_files import (
 )
 from keras_caption.formats.faults import check_file
 from keras_caption.formats.model_files import model_file
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.progress import report, silent
 
 
 def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
     """Returns the file of a saved model for an engine, and writes it if needed.
 
-    The file is in the package, or in the folder of `keras_caption.atomic.cache_folder`,
+    The file is in the package, or in the folder of `keras_caption.caches.cache_folder`,
     under the hash of the model's content. Only writing it needs Keras.
 
     Args:
@@ -45,10 +46,10 @@ def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
     """
     is_address = "://" in os.fspath(model)
     file = keras_caption.models.file_of(model) if is_address else model_file(model)
-    if file.suffix in SUFFIXES:
-        if SUFFIXES[file.suffix] != engine:
+    if suffix_of(file) in SUFFIXES:
+        if SUFFIXES[suffix_of(file)] != engine:
             raise InputError(
-                f"{model} is a file of {NAMES[SUFFIXES[file.suffix]]}, which "
+                f"{model} is a file of {NAMES[SUFFIXES[suffix_of(file)]]}, which "
                 f"{NAMES.get(engine, 'Keras')} does not run."
             )
         return file
@@ -62,7 +63,7 @@ def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
         export_engine(keras_caption.models.load(model), folder, engine)
 
     whole = file.parent if is_address else file
-    if os.path.isdir(model) and file.suffix != ".keras":  # a preset or an export
+    if os.path.isdir(model) and suffix_of(file) != ".keras":  # a preset or an export
         whole = pathlib.Path(model)
     return kept(model, engine, digest_of(whole), write)
 
@@ -120,6 +121,8 @@ def kept(
 ) -> pathlib.Path:
     """Returns the file for an engine in a kept folder, and writes it if needed.
 
+    If the folder cannot be kept, the file lasts as long as this process.
+
     Args:
         name: Name of the model or detector in messages.
         engine: str, name of the engine.
@@ -127,9 +130,12 @@ def kept(
         write: Function of a path that writes the folder.
         by_tensorflow: bool, whether writing takes TensorFlow, and long.
     """
-    folder = kept_folder() / f"{digest[:32]}-{engine}-{FORMAT}"
-    if engine_file(folder):
-        return engine_file(folder)
+    key = f"{digest[:32]}-{engine}-{FORMAT}"
+    cache = engines()
+    found = cache.find(key).get(key) or own_folder() / key
+    if file := engine_file(found):
+        return file
+    made = own_folder() / key
     if by_tensorflow:
         if not importlib.util.find_spec("tensorflow"):
             raise InputError(
@@ -138,11 +144,14 @@ def kept(
                 f"`keras-caption export --format {engine}` wrote."
             )
         report(f"Converting {name} for {NAMES[engine]}, once.")
-        with silent():  # LiteRT's converter prints pages about what it lacks
-            write(folder)
+        with silent():  # converters print what they do
+            write(made)
     else:
-        write(folder)
-    return engine_file(folder)
+        write(made)
+    entry = cache.keep(key, made)
+    if entry is not None:
+        delete(made)
+    return engine_file(entry or made)
 
 
 def write_downloaded(folder: pathlib.Path) -> None:
@@ -161,10 +170,15 @@ def digest_of_ncnn(path: pathlib.Path) -> str:
 
 
 @functools.cache
-def kept_folder() -> pathlib.Path:
-    """The folder of the kept files; without a cache, a temporary one."""
-    if (folder := cache_folder()) is not None:
-        return folder / "engines"
+def engines() -> Cache:
+    """The kept files for engines."""
+    folder = cache_folder()
+    return Cache(folder and folder / "engines", "files for engines")
+
+
+@functools.cache
+def own_folder() -> pathlib.Path:
+    """A folder of this process for what it converts."""
     temporary = tempfile.TemporaryDirectory()
     atexit.register(temporary.cleanup)
     return pathlib.Path(temporary.name)

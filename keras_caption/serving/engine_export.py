@@ -13,6 +13,8 @@ import tensorflow as tf
 
 from keras_caption.arguments import check
 from keras_caption.atomic import replacing
+from keras_caption.decoding import Decoding
+from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features import ObjectDetector
 from keras_caption.features.lite_detector import write_description
@@ -25,6 +27,7 @@ from keras_caption.formats.engine_files import (
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
 from keras_caption.models.engine_model import description_of
+from keras_caption.progress import silent
 from keras_caption.serving.answers import BEST
 from keras_caption.serving.endpoint import Endpoint
 from keras_caption.serving.signatures import endpoints_of
@@ -40,6 +43,7 @@ from keras_caption.text.words import CONTINUED
 
 Engine = Literal["openvino", "onnx", "litert"]
 OPSET = 18
+NOT_HELD = ("temperature", "prefix", "forbidden", "required")  # options of decoding
 CARD = "README.md"
 TEXTS = ("vocabulary", "source", "question", "answers")
 EXPORTED = (
@@ -105,10 +109,12 @@ def export_engine(
         engine: `"openvino"`; `"onnx"`; or `"litert"`, formerly TensorFlow Lite.
 
     Raises:
-        InputError: If the model has no vocabulary, the engine lacks an operation of it,
-            as LiteRT does of LSTMs of encoders, or a package is missing.
+        InputError: If the model has no vocabulary, its `decoding` has texts or a
+            temperature, the engine lacks an operation of it, as LiteRT does of LSTMs of
+            encoders, or a package is missing.
     """
     check(Engine, engine=engine)
+    check_decoding(model, engine)
     endpoint = endpoints_of(model)["tokens"]
     write = CONVERTERS[engine](endpoint.traced(), model)
     with replacing(path, EXPORTED) as partial:
@@ -124,6 +130,19 @@ def export_engine(
             export_detector(extractor, partial / DETECTOR)
         card = card_of(model, endpoint, engine)
         (partial / CARD).write_text(card, encoding="utf-8")
+
+
+def check_decoding(model: Any, engine: Engine) -> None:
+    """Raises `InputError` if a file cannot hold the model's options of decoding."""
+    own = getattr(model, "decoding", Decoding())  # models of answers have none
+    names = [name for name in NOT_HELD if getattr(own, name) != DEFAULTS[name]]
+    if names:
+        listed = ", ".join(f"`{name}`" for name in names)
+        raise InputError(
+            f"A file for {NAMES[engine]} holds a search without texts and samples, and "
+            f"the decoding of '{model.name}' has {listed}: set another "
+            "`model.decoding` and save the model."
+        )
 
 
 def export_detector(detector: ObjectDetector, path: str | os.PathLike) -> None:
@@ -199,9 +218,10 @@ def to_litert(function: Any, model: Any) -> Callable[[pathlib.Path], None]:
             folder, signature_keys=["tokens"]
         )
         try:
-            converted = converter.convert()
-        except ConverterError as error:
-            raise lacking("LiteRT", model) from error
+            with silent():  # pages about each missing operation
+                converted = converter.convert()
+        except ConverterError:  # whose text is these pages again
+            raise lacking("LiteRT", model) from None
     return lambda folder: (folder / "model.tflite").write_bytes(converted)
 
 

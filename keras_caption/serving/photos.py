@@ -47,8 +47,9 @@ def extract_photos(
 def decode_photos(image_bytes: Any, place: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Decodes JPEG and PNG files as `keras_caption.features.read_photo` does.
 
-    Photos are turned by the orientation in EXIF data, but not by one in XMP. Files are
-    decoded one by one, so that a batch takes the memory of one photo.
+    Photos are turned by the orientation in EXIF data, but not by one in XMP, and colour
+    profiles are ignored. Files are decoded one by one, so that a batch takes the memory
+    of one photo.
 
     Args:
         image_bytes: string `(batch,)`, contents of the files.

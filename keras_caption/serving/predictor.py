@@ -17,16 +17,12 @@ from keras_caption.features import (
     ClipExtractor,
     ObjectDetector,
 )
-from keras_caption.features.object_answers import (
-    count_of,
-    is_number,
-    is_undetected,
-)
 from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models import EngineModel, load_ensemble
 from keras_caption.models.answering import Answering
 from keras_caption.predict import Example, Prediction, RecordPredictor
+from keras_caption.predict.answers import is_unsure, judge_answer
 from keras_caption.predict.captions import judge_by_objects
 from keras_caption.predict.predictor import FILES
 from keras_caption.serving.detection import add_detector
@@ -167,6 +163,7 @@ class Predictor(RecordPredictor):
                     f"Record {place} has {name} and a {min(example)}, from which "
                     f"{name} would be extracted."
                 )
+        asked = values.get("question")
         for name, tokens in ("source", self._sentence), ("question", self._question):
             if isinstance(values.get(name), str):
                 values[name] = tokens(values[name], place)
@@ -182,7 +179,11 @@ class Predictor(RecordPredictor):
                 batch = {name: x[None] for name, x in inputs.items()}
                 read([kind], batch, self.model.name, check=True, first=place)
             example |= inputs
-        return Example(place, example, has_words)
+        if not isinstance(asked, str):  # tokens, or none
+            known = self.model.question is not None and "question" in values
+            tokens = values["question"] if known else ()
+            asked = " ".join(words_of(self.model.question, tokens))
+        return Example(place, example, has_words, asked)
 
     def _sentence(self, text, place):
         [tokens] = self.model.source_tokens([text])
@@ -247,6 +248,11 @@ class Predictor(RecordPredictor):
 
     # === Answering ===
 
+    def count_tokens(self, text: str) -> int:
+        if isinstance(self.model, Answering):
+            return super().count_tokens(text)
+        return len(self.model.vocabulary.to_ids(text))
+
     def fill(self, count: int, batch_size: int) -> int:
         return self.model.fill(count, batch_size)
 
@@ -278,15 +284,16 @@ class Predictor(RecordPredictor):
                 prediction.objects = extractor.objects_of(values, i)
                 if not prediction.objects:  # nothing detected: no text
                     predictions[i] = Prediction(inputs=prediction.inputs)
-                elif self.model.question is not None:
-                    words = words_of(self.model.question, values["question"][i])
-                    compare_with_objects(prediction, " ".join(words), n or 1)
-                else:
+                elif not isinstance(self.model, Answering):
                     calibration = getattr(self.model, "calibration", None)
                     judge_by_objects(prediction, calibration, self.model.threshold)
         if attention:
             self._attend(values, read, predictions)
         return predictions
+
+    def judge(self, prediction: Prediction, example: Example) -> None:
+        if example.question and prediction.objects:
+            judge_answer(prediction, example.question, self.model)
 
     def effort(
         self, records: Sequence[Any], n: int | None, options: dict[str, Any]
@@ -339,7 +346,7 @@ class Predictor(RecordPredictor):
         """Makes predictions from lists of pairs of answer and probability."""
         threshold = self.model.threshold
         return [
-            Prediction(text, p, p, p < threshold, answers)
+            Prediction(text, p, p, is_unsure(text, p, threshold), answers)
             for answers in best
             for text, p in answers[:1]
         ]
@@ -405,26 +412,6 @@ class Predictor(RecordPredictor):
         if "regions" in inputs:
             return self.model.region_names(inputs["regions"])
         return []
-
-
-def compare_with_objects(prediction: Prediction, question: str, n: int) -> None:
-    """Replaces a number by the count of detections; marks contradicted answers unsure.
-
-    Args:
-        prediction: `Prediction` of an answer, with its objects. It is changed.
-        question: str.
-        n: int, number of answers in `best`.
-    """
-    if counted := count_of(question, prediction.objects):
-        number, score = counted
-        prediction.unsure = not is_number(prediction.text, number)
-        if prediction.unsure:
-            others = [x for x in prediction.best if not is_number(x[0], number)]
-            prediction.text = str(number)
-            prediction.score = prediction.confidence = score
-            prediction.best = [(prediction.text, score), *others][:n]
-    elif is_undetected(prediction.text, prediction.objects):
-        prediction.unsure = True
 
 
 def words_of(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST interface and OpenAI's chats, an application of FastAPI."""
+"""TensorFlow Serving's REST interface and chats, as an application of FastAPI."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,10 @@ from prometheus_client import (
 )
 
 from keras_caption.errors import InputError
-from keras_caption.serving.chat import (
-    completion,
-    error_body,
-    events,
-    model_entry,
-    read_chat,
-)
+from keras_caption.serving import ollama
+from keras_caption.serving.chat import ChatForm
+from keras_caption.serving.chat_completions import CHAT_COMPLETIONS, model_entry
+from keras_caption.serving.responses import RESPONSES
 from keras_caption.serving.service import Service, UnavailableError
 from keras_caption.serving.versions import ServedModel, Version
 
@@ -46,6 +43,9 @@ GET  /v1/models/NAME/metadata       its signatures: what :predict takes and retu
 POST /v1/models/NAME:predict        {"instances": [...]} or {"inputs": {...}}
 POST /v1/models/NAME:answer         a photo as it is, or {"records": [...]}
 POST /v1/chat/completions           OpenAI's form, with an image as a data URI
+POST /v1/responses                  OpenAI's newer form
+POST /api/generate, /api/chat       Ollama's form, with an image in base64
+GET  /api/tags, POST /api/show      the models, and one of them, in Ollama's form
 GET  /healthz, /readyz, /metrics    whether it lives, whether all models are loaded, and
                                     numbers for Prometheus
 
@@ -56,6 +56,12 @@ curl -d '{"records": [{"source": "A dog."}], "n": 3, "options": {"beam_size": 5}
 
 docs/serving.md of keras_caption has the rest.
 """
+CHATS = {
+    "/v1/chat/completions": CHAT_COMPLETIONS,
+    "/v1/responses": RESPONSES,
+    "/api/generate": ollama.GENERATE,
+    "/api/chat": ollama.CHAT,
+}
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # of a histogram
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -137,25 +143,34 @@ class Rest:
             yield
             await asyncio.to_thread(self.service.close)
 
+        # A redirect would name the host that the request names.
         app = FastAPI(
-            lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None
+            lifespan=lifespan,
+            docs_url=None,
+            redoc_url=None,
+            openapi_url=None,
+            redirect_slashes=False,
         )
         reading = ["GET", "HEAD"]
-        for path, answer in (
-            ("/healthz", self.health),
-            ("/readyz", self.readiness),
-            ("/metrics", self.measured),
-            ("/v1/models", self.listed),
-            ("/docs", self.help),
-            ("", self.help),
-        ):
-            for end in "", "/":
-                if path or end:
-                    app.add_api_route(f"{path}{end}", answer, methods=reading)
+        pages = {
+            "/healthz": self.health,
+            "/readyz": self.readiness,
+            "/metrics": self.measured,
+            "/v1/models": self.listed,
+            "/api/tags": self.tags,
+            "/docs": self.help,
+            "": self.help,
+        }
+        posts = {path: self.chat(form) for path, form in CHATS.items()}
+        posts["/api/show"] = self.show
+        for methods, answers in (reading, pages), (["POST"], posts):
+            for path, answer in answers.items():
+                for end in "", "/":
+                    if path or end:
+                        app.add_api_route(f"{path}{end}", answer, methods=methods)
         app.add_api_route(
             "/v1/models/{address:path}", self.models, methods=[*reading, "POST"]
         )
-        app.add_api_route("/v1/chat/completions", self.chat, methods=["POST"])
         for status in 404, 405:
             app.add_exception_handler(status, self.unknown)
         app.add_exception_handler(RefusedError, self.refused)
@@ -182,6 +197,11 @@ class Rest:
         entries = [model_entry(model["name"]) for model in models]
         return to_response(200, {"models": models, "object": "list", "data": entries})
 
+    async def tags(self, request: Request) -> Response:
+        """Lists the models in Ollama's form."""
+        self._check_token(request)
+        return to_response(200, ollama.tags(self.service.models))
+
     async def help(self) -> Response:
         return Response(HELP, media_type="text/plain; charset=utf-8")
 
@@ -196,7 +216,9 @@ class Rest:
 
     async def unknown(self, request: Request, error: Any) -> Response:
         """Answers a request that has no route, or whose route lacks its method."""
-        text = f"Malformed request: {request.method} {request.url.path}"
+        text = f"There is no {request.url.path:.200} here: GET /docs says what is."
+        if error.status_code == 405:
+            text = f"{request.url.path:.200} does not take {request.method}."
         return to_response(error.status_code, {"error": text}, error.headers)
 
     async def models(self, request: Request, address: str) -> Response:
@@ -225,28 +247,49 @@ class Rest:
 
         return await self._logged(answer, plain_error)
 
-    async def chat(self, request: Request) -> Response:
-        """Answers a chat of OpenAI's form, and logs and counts it."""
+    def chat(self, form: ChatForm) -> Callable:
+        """Makes the function that answers chats of a form, and logs and counts them."""
+
+        async def answer_chat(request: Request) -> Response:
+            async def answer(facts):
+                self._check_token(request)
+                async with self._in_time(facts):
+                    content = await self._content(request)
+                    with self._running_now():
+                        chat = await asyncio.to_thread(form.read, content)
+                        model = self._model(chat.model)
+                        facts |= {"model": model.name, "verb": "chat"}
+                        reply = await self.service.chat(
+                            model.name, lambda: found_version(model), chat
+                        )
+                facts["examples"] = 1
+                if chat.stream:
+                    events = form.events(chat, reply)
+                    return Response(events, media_type=form.media_type)
+                return to_response(200, form.whole(chat, reply))
+
+            return await self._logged(answer, form.error)
+
+        return answer_chat
+
+    async def show(self, request: Request) -> Response:
+        """Says what is known of a model in Ollama's form."""
 
         async def answer(facts):
             self._check_token(request)
             async with self._in_time(facts):
-                content = await self._content(request)
-                with self._running_now():
-                    chat = await asyncio.to_thread(read_chat, content)
-                    model = self.service.models.get(chat.model)
-                    if model is None:
-                        raise RefusedError(404, f"There is no model {chat.model:.60}.")
-                    facts |= {"model": model.name, "verb": "chat"}
-                    texts = await self.service.chat(
-                        model.name, lambda: found_version(model), chat
-                    )
-            facts["examples"] = 1
-            if chat.stream:
-                return Response(events(chat, texts), media_type="text/event-stream")
-            return to_response(200, completion(chat, texts))
+                model = self._model(ollama.read_show(await self._content(request)))
+                facts |= {"model": model.name, "verb": "metadata"}
+                body = ollama.shown(found_version(model).model.reads)
+            return to_response(200, body)
 
-        return await self._logged(answer, error_body)
+        return await self._logged(answer, ollama.error_body)
+
+    def _model(self, name):
+        """Finds a model that a chat names."""
+        if name not in self.service.models:
+            raise RefusedError(404, f"There is no model {name:.60}.")
+        return self.service.models[name]
 
     async def _logged(self, answer, error_of):
         """Calls a function, turns its errors into responses, and logs and counts them.
@@ -291,9 +334,10 @@ class Rest:
             return found_version(model, target)
 
         if request.method != "POST" and not target["verb"]:
-            return to_response(
-                200, {"model_version_status": statuses_of(model, target)}
-            )
+            body = {"model_version_status": statuses_of(model, target)}
+            if not target["version"] and not target["label"]:
+                body |= model_entry(model.name)
+            return to_response(200, body)
         more = ()
         if facts["verb"] == "answer":
             kind = request.headers.get("content-type", "")

@@ -2,6 +2,8 @@
 
 import base64
 import binascii
+import codecs
+import json
 import re
 from typing import Any
 
@@ -17,6 +19,8 @@ PREFERRED = (DEFAULT, "features", "photos")
 FILES = "image_bytes"  # the input of files of photos
 OF_ITEMS = ("regions", "boxes", "region_mask")  # inputs with a row for each region
 DATA = re.compile(r"data:[^,]*;base64,")  # the beginning of a data URL
+SPACE = " \t\r\n"  # of JSON
+HEAD = 64  # bytes that tell whether text in another encoding is JSON
 
 
 def read_request(
@@ -231,6 +235,18 @@ def from_base64(name: str, text: str) -> bytes:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
         raise InputError(f"{name} is no base64.") from None
+
+
+def in_utf8(content: bytes) -> bytes:
+    """JSON in UTF-8, without a byte order mark; content that is no JSON as it is.
+
+    Windows' PowerShell writes JSON in UTF-16.
+    """
+    encoding = json.detect_encoding(content)
+    head = content[:HEAD].decode(encoding, "replace").lstrip(f"\ufeff{SPACE}")
+    if encoding not in ("utf-8", "utf-8-sig") and head[:1] in ("{", "["):
+        content = content.decode(encoding, "replace").encode()
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def to_json(name: str, values: np.ndarray) -> Any:

@@ -15,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import keras_caption
 from keras_caption.errors import InputError
+from keras_caption.formats.suffixes import suffix_of
 from keras_caption.serving.limits import Limits
 from keras_caption.serving.local_hosts import LocalHosts, is_loopback
 from keras_caption.serving.rest import Metrics, Rest
@@ -323,7 +324,7 @@ def name_of(path: str) -> str:
     path = pathlib.PurePath(path)
     if path.name == "best.keras" or path.name.isdecimal():
         path = path.parent if path.parent.name else path
-    return path.stem if path.suffix == ".keras" else path.name
+    return path.stem if suffix_of(path) == ".keras" else path.name
 
 
 def load_predictor(

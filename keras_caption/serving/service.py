@@ -17,7 +17,7 @@ from keras_caption.formats.deadline import reading_until
 from keras_caption.predict import Prediction
 from keras_caption.predict.stacking import stack
 from keras_caption.serving.batcher import Batcher
-from keras_caption.serving.chat import ChatRequest, texts_of
+from keras_caption.serving.chat import Chat, Reply
 from keras_caption.serving.chat import record_of as record_of_chat
 from keras_caption.serving.effort import check_effort
 from keras_caption.serving.limits import Limits
@@ -25,12 +25,12 @@ from keras_caption.serving.rest_values import (
     answer_in_columns,
     answer_in_rows,
     from_base64,
+    in_utf8,
     read_request,
 )
 from keras_caption.serving.versions import ServedModel, Version
 
 UNPADDED = "tokens"  # an input that is not padded, since outputs have its length
-UTF8_MARK = b"\xef\xbb\xbf"  # some editors write it at the beginning of a file
 NAME = re.compile(r"[^/:?#%\s]+")  # of a model, as a part of addresses
 
 
@@ -191,7 +191,7 @@ class Service:
                 `options`; or a file of a photo.
             query: dict of str: for a file of a photo, a `question` and `n`.
             is_json: bool, whether the header declares JSON. If not, content that begins
-                with a brace is JSON.
+                with a brace or a bracket is JSON.
 
         Returns:
             As `predict`.
@@ -206,24 +206,35 @@ class Service:
         predictions = [to_json(x, lists_best, shows) for x in found]
         return len(found), {"predictions": predictions}
 
-    async def chat(
-        self, name: str, find: Callable[[], Version], chat: ChatRequest
-    ) -> list[str]:
-        """The texts that answer a chat, the best first.
+    async def chat(self, name: str, find: Callable[[], Version], chat: Chat) -> Reply:
+        """Answers a chat.
 
         Args:
             name, find: Of `predict`.
-            chat: `ChatRequest`.
+            chat: `Chat`.
 
         Raises: As `predict`.
         """
+        begin = time.perf_counter()
 
-        def body():
+        def make_body():
             record = record_of_chat(chat, find().model.reads)
             return {"records": [record], "n": None if chat.n == 1 else chat.n}
 
-        [found], _ = await self._predictions(name, find, body)
-        return texts_of(found)
+        [found], body = await self._predictions(name, find, make_body)
+        texts = [text for text, _ in found.best] or [found.text]
+
+        def count():
+            return sum(map(find().model.count_tokens, texts))
+
+        [record] = body["records"]
+        read = [x for x in record.values() if isinstance(x, str)]
+        return Reply(
+            texts,
+            prompt_tokens=sum(len(text.split()) for text in read),
+            completion_tokens=await self._in_reader(name, count),
+            seconds=time.perf_counter() - begin,
+        )
 
     async def _predictions(self, name, find, make_body):
         """The predictions of the records of a body, and that body."""
@@ -307,24 +318,32 @@ def from_json(content: bytes) -> dict[str, Any]:
     """Parses a request as a JSON object.
 
     Raises:
-        InputError: If the request is no JSON, or no object.
+        InputError: If the request is empty, no JSON, or no object.
     """
+    if not content.strip():
+        raise InputError("The request has no body: it should be a JSON object.")
     try:
-        body = json.loads(content)
+        body = json.loads(in_utf8(content))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         raise InputError("The request is no JSON.") from None
     except ValueError:
         raise InputError("A number of the request has too many digits.") from None
     if not isinstance(body, dict):
-        raise InputError("The request should be a JSON object.")
+        kind = "a list" if isinstance(body, list) else "another value"
+        raise InputError(f"The request should be a JSON object, and is {kind}.")
     return body
 
 
 def content_of(
     content: bytes, query: dict[str, str], is_json: bool = False
 ) -> dict[str, Any]:
-    """Parses a request of `answer`, which may be JSON or a file of a photo."""
-    if is_json or content.removeprefix(UTF8_MARK).lstrip()[:1] == b"{":
+    """Parses a request of `answer`, which may be JSON or a file of a photo.
+
+    No file of a photo begins as JSON in any encoding does.
+    """
+    if not content.strip():
+        raise InputError("The request has no body: it should be JSON, or a photo.")
+    if is_json or in_utf8(content).lstrip()[:1] in (b"{", b"["):
         body = from_json(content)
         if "records" not in body:
             raise InputError("The request has no `records`.")

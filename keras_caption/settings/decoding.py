@@ -145,7 +145,8 @@ class Decoding:
             come in a row. There is a beam of full width for each number of required
             tokens that a hypothesis has (grid beam search, Hokamp and Liu, 2017).
         groups: int, number of equal parts of the beam, searched in turn. This is
-            diverse beam search (Vijayakumar et al., 2018).
+            diverse beam search (Vijayakumar et al., 2018). An output of several groups
+            is returned once.
         diversity: float, penalty of a token for each earlier group's hypothesis with
             it. Hypotheses count that have the token at the same position.
         temperature: float, sampling temperature. With a temperature, outputs are
@@ -157,8 +158,8 @@ class Decoding:
         seed: int, seed that makes samples repeatable.
         evidence: bool, whether outputs have only words that detected objects support.
             It is for captioners of detected objects, see
-            `keras_caption.decoding.ObjectEvidence`. Other words come only if all
-            supported words are forbidden.
+            `keras_caption.decoding.ObjectEvidence`. Only words of a `prefix` need no
+            support. Fewer texts than were asked for may be left, or none.
 
     Raises:
         InputError: If a value is wrong.

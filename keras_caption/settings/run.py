@@ -138,7 +138,7 @@ def validate(
     try:
         valid = TypeAdapter(schema).validate_python(values)
     except ValidationError as error:
-        raise InputError(f"{where}{describe(error)}.") from None
+        raise InputError(f"{where}{describe(error, values)}.") from None
     if "self_critical" in valid:
         check_self_critical(valid["self_critical"], f"{where}self_critical")
     return valid

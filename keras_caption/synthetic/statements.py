@@ -23,6 +23,25 @@ class Statements:
     truth: Any = None
     with_facts: Callable[[Any], Any] | None = None
 
+    def marks(self, captions: dict[int, str], examples: Any) -> dict[int, str]:
+        """Says what is true in each caption.
+
+        Args:
+            captions: dict from image id to str.
+            examples: `tf.data.Dataset` of the examples of these images.
+
+        Returns:
+            dict from image id to `"true"`, or how many of the statements are false.
+        """
+        return {i: self._mark({i: text}, examples) for i, text in captions.items()}
+
+    def _mark(self, caption, examples):
+        share, count = self.accuracy(caption, examples)["all"]
+        false = count - round(share * count)
+        if not count:
+            return "no statement"
+        return f"false: {false} of {count} statements" if false else "true"
+
 
 # By the feature with the known content.
 STATEMENTS = {

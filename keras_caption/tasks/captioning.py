@@ -2,7 +2,7 @@
 
 import itertools
 import pathlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 import keras
 from typing_extensions import Doc, TypedDict
@@ -50,6 +50,23 @@ class Data(TypedDict):
     ]
 
 
+class CaptionTraining(Training):
+    patience: NotRequired[
+        Annotated[
+            CountOrZero,
+            Doc(
+                "epochs without a better `stop_on` before training stops; 0 trains all"
+            ),
+        ]
+    ]
+    stop_on: NotRequired[
+        Annotated[
+            Literal["val_cider", "val_loss"],
+            Doc("score that `patience` watches: val_cider or val_loss"),
+        ]
+    ]
+
+
 class CaptionSelfCritical(SelfCriticalSettings):
     batch_size: Annotated[Count, Doc("images or videos in a batch")]
     learning_rate: Annotated[
@@ -83,7 +100,7 @@ FEW = 500
 
 GROUPS = {
     "data": Data,
-    "training": Training,
+    "training": CaptionTraining,
     "self_critical": CaptionSelfCritical,
     "decoding": DecodingSettings,
     "evaluation": Evaluation,
@@ -127,6 +144,8 @@ def get_config(name: str) -> dict[str, Any]:
             "label_smoothing": 0.0,
             "scheduled_sampling": 0.0,
             "clip_value": 0.0,
+            "patience": 0,  # epochs without a better `stop_on`; 0 trains all epochs
+            "stop_on": "val_cider",
         },
         "self_critical": {
             "epochs": 0,  # none by default

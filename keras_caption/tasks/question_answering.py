@@ -194,7 +194,7 @@ class QuestionAnswering(Task):
 
     def make_loss(self) -> keras.losses.Loss:
         """Cross-entropy; of the soft scores of answers if several may be right."""
-        return kc.losses.answer_loss(self.config["model"]["multi_label"])
+        return kc.losses.AnswerCrossEntropy(self.config["model"]["multi_label"])
 
     def make_optimizer(
         self, group: str, steps_per_epoch: int

@@ -1,7 +1,12 @@
-"""Normalization of answers, as the official evaluation of VQA compares them."""
+"""Normalization and kinds of answers, as the official evaluation of VQA has them."""
 
 import functools
 import re
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+Kind = Literal["yes/no", "number", "other"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # Characters that are deleted or replaced by spaces, in this order.
 PUNCTUATION = ';/[]"{}()=+\\_-><@`,?!'
@@ -73,6 +78,30 @@ def normalize_answer(answer: str) -> str:
 def strip_answer(answer: str) -> str:
     """Puts an answer on one line, without white space at its ends."""
     return answer.replace("\n", " ").replace("\t", " ").strip()
+
+
+def kind_of_answer(answer: str) -> Kind:
+    """The kind of an answer, one of `KINDS`, VQA's types of answers.
+
+    Args:
+        answer: str.
+    """
+    normalized = normalize_answer(answer)
+    if normalized in ("yes", "no"):
+        return "yes/no"
+    return "number" if normalized.isdecimal() else "other"
+
+
+def threshold_of(threshold: float | Mapping[str, float], kind: Kind) -> float:
+    """The threshold of answers of a kind.
+
+    Args:
+        threshold: As the argument of `keras_caption.models.Classifier`.
+        kind: str, one of `KINDS`.
+    """
+    if isinstance(threshold, Mapping):
+        return threshold.get(kind, 0.0)
+    return threshold
 
 
 def share_of_credit(matches: int) -> float:

@@ -4,8 +4,8 @@ import keras
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
-from keras_caption.compilation import setting_of
-from keras_caption.errors import need_tensorflow
+from keras_caption.compilation import one_after_another, setting_of
+from keras_caption.errors import need_backend
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.replicas import sum_over_replicas
 
@@ -30,7 +30,7 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
         model: The model, whose loss is a mean over its targets.
 
     Raises:
-        InputError: If Keras runs on another backend than TensorFlow.
+        InputError: If the backend of Keras is PyTorch.
 
     A step takes a tuple of batches, each of inputs, targets and, optionally, weights of
     the targets, see `keras_caption.batches.grouped`.
@@ -44,7 +44,7 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
     """
 
     def __init__(self, model: Any, **kwargs: Any):
-        need_tensorflow("Accumulation of gradients")
+        need_backend("Accumulation of gradients", "TensorFlow", "JAX")
         super().__init__(dtype=model.dtype_policy, **kwargs)
         self.model = model
         self.tracker = keras.metrics.Mean(name="loss")
@@ -61,9 +61,11 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
     def metrics(self) -> list[keras.metrics.Metric]:
         return [self.tracker]
 
-    def train_step(self, batches: tuple[Any, ...]) -> dict[str, Tensor]:
-        import tensorflow as tf
+    def train_step(self, *args: Any) -> Any:
+        return self.stateless(self.update, *args)
 
+    def update(self, batches: tuple[Any, ...]) -> dict[str, Tensor]:
+        """Updates the model and the log by several batches; returns the log."""
         batches = [keras.utils.unpack_x_y_sample_weight(batch) for batch in batches]
         counts = [sum_over_replicas(count_targets(*batch)) for batch in batches]
         # An update without valid targets has the loss 0, not NaN.
@@ -76,18 +78,16 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
             loss = self.model.compute_loss(inputs, targets, predictions, weights)
             return loss * share * scale, loss * share
 
-        variables = self.trainable_variables
-        loss, gradients = 0.0, [ops.zeros_like(v) for v in variables]
+        gradients = [ops.zeros_like(v.value) for v in self.trainable_variables]
+        loss = 0.0
         for batch, count in zip(batches, counts, strict=True):
-            # Without this order, XLA and TensorFlow may run all batches at once, with
-            # the activations of all in memory.
-            with tf.control_dependencies(gradients):
-                batch_gradients, batch_loss = self.gradients(
-                    loss_of, *batch, count / total
-                )
+            # In any other order, all batches may run at once, with the activations of
+            # all in memory.
+            gradients, batch = one_after_another(gradients, batch)
+            batch_gradients, batch_loss = self.gradients(loss_of, *batch, count / total)
             gradients = [x + y for x, y in zip(gradients, batch_gradients, strict=True)]
             loss = loss + batch_loss
-        self.optimizer.apply(gradients, variables)
+        self.descend(gradients)
         self.tracker.update_state(sum_over_replicas(loss), sample_weight=total)
         return {"loss": self.tracker.result()}
 

@@ -161,8 +161,6 @@ def train_self_critically(
         strategy: Distribution strategy.
         start: Path of the saved model.
     """
-    config = task.config
-    values = config["self_critical"]
     with strategy.scope():
         model, epoch = directory.load()
         resumed = model is not None
@@ -174,21 +172,27 @@ def train_self_critically(
             optimizer = task.make_optimizer("self_critical", steps)
         set_decoding(task, model)
         reward = task.make_reward(model, directory, resumed)
-        with input_errors():
-            trainer = SelfCritical(
-                model,
-                reward,
-                values["baseline"],
-                values["samples"],
-                values["temperature"],
-                values["cross_entropy"],
-                max_length=config["decoding"]["max_length"],
-                seed=config["seed"],
-            )
-        trainer.compile(optimizer, jit_compile=config["jit_compile"])
+        trainer = self_critical_trainer(task, model, reward)
+        trainer.compile(optimizer, jit_compile=task.config["jit_compile"])
     print(f"\n{model.name}: self-critical training, {task.training_size}")
     check_space(directory, model)
     fit(task, directory, strategy, trainer, epoch)
+
+
+def self_critical_trainer(task: Task, model: Any, reward: Any) -> SelfCritical:
+    """Makes the trainer of self-critical training from the configuration."""
+    values = task.config["self_critical"]
+    with input_errors():
+        return SelfCritical(
+            model,
+            reward,
+            values["baseline"],
+            values["samples"],
+            values["temperature"],
+            values["cross_entropy"],
+            max_length=task.config["decoding"]["max_length"],
+            seed=task.config["seed"],
+        )
 
 
 def fit(
@@ -294,8 +298,8 @@ def check_space(directory: RunDirectory, model: Any) -> None:
     free = shutil.disk_usage(directory.folder).free
     if free < needed:
         raise InputError(
-            f"{directory.folder}: a run of {model.name} writes {needed / 1e6:,.0f} MB, "
-            f"and {free / 1e6:,.0f} MB are free."
+            f"{directory.folder}: a run of {model.name} writes {needed / 1e6:,.1f} MB, "
+            f"and {free / 1e6:,.1f} MB are free."
         )
 
 

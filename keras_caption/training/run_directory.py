@@ -8,11 +8,15 @@ from typing import Any
 
 from keras_caption.atomic import exclusive, write_json
 from keras_caption.errors import InputError
-from keras_caption.formats.runs import read_begun, read_scores
+from keras_caption.formats.runs import read_begun, read_scores, refuse_used
+from keras_caption.models.initializers import INITIALIZATION_VERSION
 from keras_caption.models.loading import file_of, load
 from keras_caption.settings.decoding import types
 from keras_caption.training.callbacks import Checkpoint
+from keras_caption.training.commit import commit
 
+# What a description says of the code that a run was trained by; no setting.
+_CODE = ("commit", "initialization_version")
 # Groups of the configuration that a phase does not depend on, which are not recorded.
 _UNUSED = {
     "cross-entropy": ("self_critical",),
@@ -66,21 +70,32 @@ def describe(
     Returns:
         dict.
     """
+    starts, members = [] if start is None else [start], [*members]
     description = {
         "objective": objective,
-        "start": _digests([] if start is None else [start]),
+        "start": _digests(starts),
         "members": _digests(members),
         "config": {k: x for k, x in config.items() if k not in _UNUSED[objective]},
+        "commit": commit(),
+        "initialization_version": INITIALIZATION_VERSION,
     }
+    earlier = [*map(_begun_beside, starts + members)]
+    if earlier:  # that of what was trained before, where it is one
+        versions = {run.get("initialization_version") for run in earlier}
+        description["initialization_version"] = (
+            versions.pop() if len(versions) == 1 else None
+        )
     if objective == "ensemble":
-        description["member_objectives"] = [
-            # A preset has another config.json than a run.
-            (read_begun(file.parent) or {}).get("objective")
-            if file.suffix == ".keras"
-            else None
-            for file in map(file_of, members)
-        ]
+        of_members = earlier[len(starts) :]
+        description["member_objectives"] = [x.get("objective") for x in of_members]
     return description
+
+
+def _begun_beside(path):
+    """The settings of the run that a saved model is of; empty for other models."""
+    file = file_of(path)
+    # A preset has another config.json than a run.
+    return (file.suffix == ".keras" and read_begun(file.parent)) or {}
 
 
 def _digests(paths):
@@ -108,17 +123,8 @@ def locked(folders: Iterable[pathlib.Path], resume: bool) -> Iterator[None]:
         for folder in folders:
             stack.enter_context(exclusive(folder))
             if not resume:
-                _refuse_used(folder)
+                refuse_used(folder)
         yield
-
-
-def _refuse_used(folder):
-    for name in ("config.json", "last.keras", "best.keras"):
-        if (folder / name).exists():
-            raise InputError(
-                f"{folder} holds a run already: resume it with --resume, or name "
-                "another --output_dir."
-            )
 
 
 class RunDirectory:
@@ -184,6 +190,8 @@ class RunDirectory:
             return None, 0
         model = load(last)
         epoch = self.checkpoint.resume(model)
+        begun = read_begun(self.folder)
+        self.description |= {name: begun.get(name) for name in _CODE}
         print(f"Resuming after epoch {epoch} of {last}")
         return model, epoch
 

@@ -6,7 +6,6 @@ from keras import ops
 
 from keras_caption.compilation import setting_of
 from keras_caption.decoding import scheduled_sampling
-from keras_caption.errors import InputError
 from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
 
 
@@ -23,9 +22,6 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
             that a token is replaced, such as
             `keras_caption.training.ScheduledSampling`.
 
-    Raises:
-        InputError: On JAX, whose training step cannot sample tokens.
-
     Example:
 
     ```python
@@ -39,11 +35,6 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
     """
 
     def __init__(self, model: Any, schedule: Callable, **kwargs):
-        if keras.backend.backend() == "jax":
-            raise InputError(
-                "Scheduled sampling needs the TensorFlow or PyTorch backend of Keras: "
-                "set KERAS_BACKEND=tensorflow. The backend here is jax."
-            )
         super().__init__(dtype=model.dtype_policy, autocast=False, **kwargs)
         self.model = model
         self.schedule = schedule
@@ -60,10 +51,18 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
     def call(self, inputs, training=None):
         return self.model(inputs, training=training)
 
-    def train_step(self, data):
+    def train_step(self, *args):
+        replaced = self.stateless(self.replace, *args)
+        if keras.backend.backend() != "jax":
+            return super().train_step(replaced)
+        data, state = replaced
+        return super().train_step(state, data)
+
+    def replace(self, data: Any) -> Any:
+        """Replaces some input tokens of a batch of inputs, targets and weights."""
         inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(data)
         inputs = {**inputs, "tokens": self.on_replica(self.sample, inputs)}
-        return super().train_step((inputs, targets, weights))
+        return inputs, targets, weights
 
     def sample(self, inputs: dict[str, Any]) -> Any:
         """Replaces some tokens of a batch by samples from the model.
@@ -77,12 +76,12 @@ class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
         tokens = ops.convert_to_tensor(inputs["tokens"], "int32")
         shape = ops.shape(tokens)
         probability = self.schedule(self.optimizer.iterations)
+        flat = ops.reshape(tokens, (-1, shape[-1]))
+        coins, numbers = (
+            keras.random.uniform(ops.shape(flat), seed=self.seeds) for _ in range(2)
+        )
 
         def replace():
-            flat = ops.reshape(tokens, (-1, shape[-1]))
-            coins, numbers = (
-                keras.random.uniform(ops.shape(flat), seed=self.seeds) for _ in range(2)
-            )
             memory = self.model.encode(self.model.read(inputs))
             replaced = scheduled_sampling(
                 self.model, memory, flat, coins, numbers, probability

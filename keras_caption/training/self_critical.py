@@ -15,10 +15,14 @@ from keras_caption.decoding import Decoding, policy, sample
 from keras_caption.decoding.random_numbers import uniform_numbers
 from keras_caption.decoding.rules import with_evidence
 from keras_caption.decoding.search import chosen_log_probs, repeat_rows
-from keras_caption.errors import InputError, need_tensorflow
+from keras_caption.errors import InputError, need_backend
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import SequenceCrossEntropy
-from keras_caption.replicas import place_among_replicas, sum_over_replicas
+from keras_caption.replicas import (
+    part_of_mean,
+    place_among_replicas,
+    sum_over_replicas,
+)
 from keras_caption.rewards import reads_of
 from keras_caption.text import BOS, EOS, PAD
 
@@ -67,7 +71,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
     Raises:
         InputError: If the baseline is unknown, a number is out of range, or the backend
-            of Keras is not TensorFlow.
+            of Keras is PyTorch.
 
     A batch is a dict of the model's inputs and `references`, int32 `(B, R, T)` as for
     `CiderD`, or a tuple that begins with such a dict, as from
@@ -99,7 +103,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         seed: int = 0,
         **kwargs,
     ):
-        need_tensorflow("Self-critical training")
+        need_backend("Self-critical training", "TensorFlow", "JAX")
         super().__init__(dtype=model.dtype_policy, **kwargs)
         if baseline not in BASELINES:
             raise InputError(
@@ -141,7 +145,11 @@ class SelfCritical(ReplicaTraining, keras.Model):
     def trainable_variables(self):
         return self.model.trainable_variables
 
-    def train_step(self, data):
+    def train_step(self, *args):
+        return self.stateless(self.update, *args)
+
+    def update(self, data):
+        """Updates the model and the logs by a batch; returns the logs."""
         batch, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         needed = ("references", *reads_of(self.reward))
         # The check runs while the graph is traced, once for each structure of a batch.
@@ -182,14 +190,18 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
         explored = self.on_replica(explore, batch) if self.compiles_replicas else None
         gradients, more = self.gradients(loss_of, batch, explored)
-        self.optimizer.apply(gradients, self.trainable_variables)
+        self.descend(gradients)
         loss, rewards, baselines, logs = more
+
+        def mean(values):
+            return sum_over_replicas(part_of_mean(values))
+
         logs = {
             "loss": sum_over_replicas(loss),
-            "reward": mean_over_replicas(rewards),
-            "baseline": mean_over_replicas(baselines),
-            "advantage": mean_over_replicas(rewards - baselines),
-            "length": mean_over_replicas(logs["length"]),
+            "reward": mean(rewards),
+            "baseline": mean(baselines),
+            "advantage": mean(rewards - baselines),
+            "length": mean(logs["length"]),
             "entropy": sum_over_replicas(logs["entropy"]),
         }
         for tracker in self.trackers:
@@ -262,9 +274,9 @@ class SelfCritical(ReplicaTraining, keras.Model):
         entropies = -ops.sum(ops.exp(log_policy) * log_policy, axis=-1)
         logs = {
             "length": ops.sum(ops.cast(tokens > EOS, "float32"), axis=1),
-            "entropy": mean_over_tokens(entropies, tokens),
+            "entropy": part_of_mean(entropies, tokens != PAD),
         }
-        return -mean_over_tokens(terms, tokens), logs
+        return -part_of_mean(terms, tokens != PAD), logs
 
     def admissible(self, tokens, evidence):
         """Finds the tokens that could come at each position of sampled captions.
@@ -289,7 +301,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
         tokens = ops.reshape(references, (-1, ops.shape(references)[-1]))
         logits = self.model.logits(shift_right(tokens), memory)
         losses = ops.sparse_categorical_crossentropy(tokens, logits, from_logits=True)
-        return mean_over_tokens(losses, tokens)
+        return part_of_mean(losses, tokens != PAD)
 
 
 def compare(rewards, baseline):
@@ -310,24 +322,6 @@ def compare(rewards, baseline):
     # biased.
     others = ops.sum(rewards, axis=1, keepdims=True) - rewards
     return rewards, others / (rewards.shape[1] - 1)
-
-
-def mean_over_replicas(values):
-    """Averages values, float `(rows,)`, over replicas with any numbers of rows."""
-    count = sum_over_replicas(ops.cast(ops.size(values), "float32"))
-    return sum_over_replicas(ops.sum(values)) / count
-
-
-def mean_over_tokens(values, tokens):
-    """Computes this replica's part of a mean over all tokens of the global batch.
-
-    Args:
-        values: float `(rows, T)`.
-        tokens: int `(rows, T)`; values at PAD are ignored.
-    """
-    valid = tokens != PAD
-    count = sum_over_replicas(ops.sum(ops.cast(valid, "float32")))
-    return ops.sum(ops.where(valid, values, 0.0)) / ops.maximum(count, 1.0)
 
 
 def shift_right(tokens):

@@ -18,6 +18,7 @@ from keras_caption.visualization.fonts import find_fonts
 def attention_over_captions(
     model: Seq2Seq | Ensemble,
     captions: Iterable[tuple[dict[str, Any], np.ndarray, np.ndarray | None]],
+    marks: Iterable[str] | None = None,
 ) -> Figure:
     """Plots the attention of a captioner in several captions, one below another.
 
@@ -25,6 +26,7 @@ def attention_over_captions(
         model: `keras_caption.models.Captioner` or `Ensemble`.
         captions: Iterable of `inputs`, `tokens` and `image`, as
             `keras_caption.visualization.attention_over_words` takes them.
+        marks: Iterable of str, which stand behind the captions. Defaults to none.
 
     Returns:
         The figure; `figure.savefig(path)` writes it.
@@ -35,6 +37,9 @@ def attention_over_captions(
     rows = [Row(model, *caption) for caption in captions]
     if not rows:
         raise InputError("There is no caption to show attention for.")
+    if marks is not None:
+        for row, mark in zip(rows, marks, strict=True):
+            row.caption += f"   [{mark}]"
     heights = [row.height for row in rows]
     size = WIDTH, sum(heights) + LEGEND_HEIGHT
     figure = Figure(figsize=size, layout="constrained")

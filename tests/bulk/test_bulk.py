@@ -86,6 +86,22 @@ def rows_of(folder, pattern="*-of-*.jsonl"):
     return [json.loads(line) for path in paths for line in path.open()]
 
 
+def rows_of_folder(folder):
+    """The rows of a folder of Parquet files, for readers of every kind."""
+    rows = pq.read_table(folder).to_pylist()  # passes over `_all`, as pandas and Spark
+    # Polars reads all files below a folder, which are to have one suffix and schema.
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert {path.suffix for path in files} == {".parquet"}
+    tables = [pq.read_table(path) for path in files]
+    assert len({str(table.schema.remove_metadata()) for table in tables}) == 1
+    assert sum(map(len, tables)) == len(rows)
+    for name in ("pandas", "polars"):
+        if importlib.util.find_spec(name):
+            read = importlib.import_module(name).read_parquet
+            assert [*read(folder)["id"]] == [row["id"] for row in rows]
+    return rows
+
+
 # Captions records, and is killed within its fourth shard.
 KILLED = """
 import os, signal, sys
@@ -114,7 +130,7 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     inputs = [folder / "photos", folder / "records", folder / "list.csv"]
     inputs += [folder / "photos" / "*.jpg"]  # a file that is named twice
     output = tmp_path / "out"
-    options = [*inputs, *model, "--shard_size=8", "--n_best=2"]
+    options = [*inputs, *model, "--shard_size=8", "--n_best=2", "--format=parquet"]
     options.append(f"--output={output / 'c'}")
     command = [sys.executable, "-c", KILLED, "bulk", "caption", *map(str, options)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -122,11 +138,12 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     assert "WARNING:root:Resource module" not in done.stderr
 
     # A killed job leaves whole shards, and one that is no shard yet.
-    assert len([*output.glob("*.partial")]) == 1
-    finished = sorted(output.glob("*-of-*.jsonl"))
+    assert len([*output.rglob("*.partial")]) == 1
+    finished = sorted(output.glob("*-of-*.parquet"))
     assert len(finished) == 3
+    assert len(pq.read_table(output)) == sum(len(pq.read_table(x)) for x in finished)
     lost, *kept = finished  # as if killed before its description was written
-    (output / "_c" / f"{lost.name}.json").unlink()
+    (output / "_c" / f"{lost.name}.parquet").unlink()
     contents = {path: path.read_bytes() for path in finished}
     times = {path: path.stat().st_mtime_ns for path in kept}
     answer, begun = Answers.__call__, []
@@ -139,7 +156,7 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     code, printed, errors = call(capsys, "caption", *options)
     assert code == 1, printed + errors
     assert "passed over: .txt: 1, hidden: 1" in errors
-    shards = [*output.glob("*-of-*.jsonl")]
+    shards = [*output.glob("*-of-*.parquet")]
     assert len(begun) == len(shards) - len(kept)
     assert {path: path.read_bytes() for path in finished} == contents
     assert {path: path.stat().st_mtime_ns for path in kept} == times
@@ -149,9 +166,12 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
         code, again, _ = call(capsys, "caption", *options)
     assert (again, begun) == (printed, [])
 
-    # A shard that a full disk has cut is written again.
-    for path, left in zip(kept, (0, 500), strict=True):
-        path.write_bytes(contents[path][:left])
+    # A shard that a full disk has cut is written again, and one with another byte.
+    cut, other = kept
+    cut.write_bytes(contents[cut][:500])
+    changed = bytearray(contents[other])
+    changed[50] ^= 1
+    other.write_bytes(changed)
     code, again, _ = call(capsys, "caption", *options)
     assert (again, len(begun)) == (printed, 2)
     assert {path: path.read_bytes() for path in finished} == contents
@@ -164,8 +184,8 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     assert "was begun with other inputs" in code
     listed.write_bytes(before)
 
-    # No record is lost, and each fault is a row.
-    rows = rows_of(output)
+    # No record is lost, and each fault is a row, for readers of the whole folder too.
+    rows = rows_of_folder(output)
     nothing = "Nothing is detected that the model knows."
     empty = [row for row in rows if row["error"] == nothing]
     assert f"Captioned 70 of {len(rows)} records; 4 have an error, in 25" in printed
@@ -245,10 +265,7 @@ def test_sentences_are_translated_as_by_the_command(tmp_path, capsys):
     assert code == 1
     assert "Translated 8 of 12 records; 4 have an error" in printed
     assert len([*(tmp_path / "out").glob("news-*.parquet")]) == 5
-    rows = pq.read_table(tmp_path / "out").to_pylist()  # the folder as a whole
-    if importlib.util.find_spec("pandas"):
-        pandas = importlib.import_module("pandas")
-        assert [*pandas.read_parquet(tmp_path / "out")["id"]] == [x["id"] for x in rows]
+    rows = rows_of_folder(tmp_path / "out")
     expected = model.translate(sentences, report=lambda *_: None, n=2, max_length=6)
     named = {row["id"]: row for row in rows}
     for i, (sentence, best) in enumerate(zip(sentences, expected, strict=True)):

@@ -129,12 +129,16 @@ def test_the_model_in_the_box_answers_about_a_photo(tmp_path, capsys):
     white_yolox(image_size=None).save(tmp_path / "yolox.keras")
     Image.fromarray(photo(416, 416, [(30, 40)])).save(tmp_path / "photo.png")
     questions = ["What colour is the dog?", "Why?"]
+    of_presence = ["Is there a giraffe?", "Do you see a dog here?"]
     code, printed, _ = call(
-        *(capsys, tmp_path / "photo.png", *questions),
+        *(capsys, tmp_path / "photo.png", *questions, "Is it raining?", *of_presence),
         *("--detector", tmp_path / "yolox.keras"),
     )
     assert code == 0
-    lines = printed.splitlines()
+    *lines, raining, giraffe, dog = printed.splitlines()
+    assert raining.endswith("(unsure)")  # the model knows nothing of yes and no
+    assert re.fullmatch(r"no \(8\d%\)", giraffe)
+    assert dog == "yes (100%)"
     assert all(re.fullmatch(r"[\w ]+ \(\d+%\)( \(unsure\))?", line) for line in lines)
     assert [line.endswith(" (unsure)") for line in lines] == [False, True]
     code, printed, _ = call(
@@ -143,11 +147,12 @@ def test_the_model_in_the_box_answers_about_a_photo(tmp_path, capsys):
     )
     rows = [line.split("\t") for line in printed.splitlines()]
     model = kc.models.load(PROJECT / "saved_models" / "mcan_photos.keras")
-    assert 0 < model.threshold < 1
+    assert model.threshold["yes/no"] == 1.0
     assert model.extractor is None
     for line, (_, probability, answer) in zip(lines, rows[::2], strict=True):
         assert line.startswith(f"{answer} ({float(probability):.0%})")
-        assert line.endswith("(unsure)") == (float(probability) < model.threshold)
+        unsure = float(probability) < model.threshold["other"]
+        assert line.endswith("(unsure)") == unsure
 
 
 def test_objects_are_counted_and_contradict(tmp_path, capsys):
@@ -166,12 +171,30 @@ def test_objects_are_counted_and_contradict(tmp_path, capsys):
     def ask(question, answers, **more):
         predictor.model.members[0].answers = answers
         [answer] = predictor([{"photo": content, "question": question}], **more)
+        assert answer.unsure or not answer.doubt
         return answer.text, answer.unsure
 
     for answer in "two", "2":  # whatever is most probable
         assert ask(f"How many {name}s?", [answer] * 4) == (answer, False)
     assert ask(f"How many {name}s?", ["3"] * 4) == ("2", True)
     assert ask("What is it?", ["zebra"] * 4) == ("zebra", True)
+    # Of each answer, the model gives the opposite; it knows no giraffes.
+    assert ask(f"Is there a {name}?", ["no"] * 4) == ("yes", False)
+    assert ask("Do you see any giraffes here?", ["yes"] * 4) == ("no", True)
+    assert ask("How many giraffes are there?", ["2"] * 4) == ("2", True)
+    assert ask("Is the giraffe red?", ["yes"] * 4) == ("yes", True)
+    assert ask("Is the giraffe red?", ["no"] * 4) == ("no", False)
+    predictor.model.members[0].recall = {"giraffe": 0.9}
+    assert ask("Is there a giraffe?", ["yes"] * 4) == ("no", False)
+    record = {"photo": content, "question": "Is this a giraffe?"}
+    predictor.model.members[0].answers = ["yes", "red", "no", "two"]
+    [answer] = predictor([record], n=4)
+    assert [text for text, _ in answer.best[:2]] == ["no", "yes"]
+    assert {text for text, _ in answer.best[2:]} == {"red", "two"}
+    assert (answer.text, answer.confidence) == answer.best[0]
+    assert answer.confidence == pytest.approx(1 / 1.1)
     flags = "--model", tmp_path, "--detector", tmp_path / "yolox.keras"
+    code, printed, _ = call(capsys, *flags, tmp_path / "two.png", "Any giraffes?")
+    assert (code, printed) == (0, "no (50%) (unsure: what is detected is not enough)\n")
     code, printed, _ = call(capsys, *flags, tmp_path / "none.png", "is it?")
     assert (code, printed) == (0, "nothing detected that it knows\n")

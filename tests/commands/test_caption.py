@@ -81,7 +81,7 @@ def test_a_folder_is_captioned_and_continued(files, model, tmp_path, capsys):
     flags = [f"--output={path}" for path in outputs]
     code, printed, errors = call(capsys, files, files / "photos", *flags)
     assert code == 1
-    assert "Captioned 10 of 11 files; 1 cannot be read, in 4 nothing" in printed
+    assert "Captioned 6 of 11 files; 1 cannot be read, in 4 nothing" in printed
     assert errors.count("skipped: ") == 1
     assert "broken.jpg is not an image" in errors
     assert "11/11 files (100%)" in errors
@@ -221,7 +221,7 @@ def test_an_interrupted_command_continues(files, tmp_path, capsys, monkeypatch):
     assert errors.endswith("Interrupted: the same command continues.\n")
     assert len(output.read_text().splitlines()) == 1 + 8  # of the first batch
     code, printed, _ = call(capsys, files, files / "photos", *flags)
-    assert "Captioned 10 of 11 files, 8 of them before" in printed
+    assert "Captioned 9 of 11 files, 8 of them before" in printed
     assert [path.name for path in tmp_path.iterdir()] == ["c.csv"]
 
 
@@ -337,7 +337,7 @@ def test_captions_stand_beside_photos_and_replace_nothing(files, tmp_path, capsy
     flags = ["--sidecar", f"--output={tmp_path / 'c.jsonl'}", "--beam_size=1"]
     code, printed, _ = call(capsys, files, tmp_path / "photos", *flags)
     assert code == 1  # one is broken
-    assert "Captioned 10 of 11 files" in printed
+    assert "Captioned 6 of 11 files; 1 cannot be read, in 4 nothing" in printed
     assert mine.read_text() == "mine"
     written = sorted(path.name for path in (tmp_path / "photos").glob("*.txt"))
     assert written == [f"{i}.txt" for i in (1, 2, 4, 5, 7, 8)]  # in 0, 3, 6 is nothing
@@ -345,10 +345,15 @@ def test_captions_stand_beside_photos_and_replace_nothing(files, tmp_path, capsy
     rows = map(json.loads, (tmp_path / "c.jsonl").read_text().splitlines())
     said = {row["photo"]: row["caption"] for row in rows}
     assert two.with_suffix(".txt").read_text() == said[str(two)] + "\n"
-    shutil.copy(two, two.with_suffix(".jpg"))
-    code, _, _ = call(capsys, files, two, two.with_suffix(".jpg"), "--sidecar")
-    assert "2.png and" in code
-    assert "would share one text file, 2.txt" in code
+    two.with_suffix(".txt").unlink()
+    two.with_name("1.txt").rename(two.with_name("1.TXT"))
+    shutil.copy(two, two.with_suffix(".PNG"))  # each has a file of its own
+    code, printed, _ = call(capsys, files, two, "--sidecar")
+    assert "Captioned 1 of 1 files; 0" in printed
+    code, printed, _ = call(capsys, files, tmp_path / "photos", "--sidecar")
+    assert "Captioned 7 of 12 files, 6 of them before; 1 cannot" in printed
+    written = sorted(path.name for path in (tmp_path / "photos").glob("[12]*.[tT]*"))
+    assert written == ["1.TXT", "2.PNG.txt", "2.png.txt"]
 
 
 def test_captions_are_written_into_metadata_beside_equal_pixels(
@@ -365,9 +370,16 @@ def test_captions_are_written_into_metadata_beside_equal_pixels(
     pixels = {path.name: np.array(Image.open(path)) for path in folder.iterdir()}
     csv_file = tmp_path / "c.csv"
     flags = folder, "--write_metadata=file", f"--output={csv_file}", "--beam_size=1"
-    code, printed, _ = call(capsys, files, *flags, "--read_metadata")
+    os.mkfifo(folder / "dog.gif.xmp")
+    code, printed, errors = call(capsys, files, *flags, "--read_metadata")
+    assert code == 1
+    assert "Captioned 4 of 5 files, 1 of them before; 0 cannot be read, 1" in printed
+    said = f"{folder / 'dog.gif'} is not written: {folder / 'dog.gif.xmp'} is not a"
+    assert f"skipped: the caption of {said} file." in errors
+    (folder / "dog.gif.xmp").unlink()
+    code, printed, errors = call(capsys, files, *flags, "--read_metadata")
     assert code == 0
-    assert "Captioned 5 of 5 files, 1 of them before" in printed
+    assert "beside the photo, not in it: 1 (such as" in errors
     assert "mine.jpg" not in csv_file.read_text()
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert {*after} - {*before} == {"dog.gif.xmp"}
@@ -503,7 +515,7 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
     pytest.importorskip("ai_edge_litert")
     monkeypatch.setenv("KERAS_CAPTION_CACHE", str(tmp_path))
     monkeypatch.setenv("TF_XLA_FLAGS", "")  # a command adds the folder: here alone
-    engine_cache.kept_folder.cache_clear()
+    engine_cache.engines.cache_clear()
     detector = data_folder("yolox_nano") / "yolox_nano.keras"
     [nanodet] = data_folder("nanodet_plus").glob("*.param")
     photos = data_folder("coco_mini") / "val2017"
@@ -513,7 +525,7 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
         main(command)
     assert end.value.code == 0
     engine_cache.detector_of(str(detector))  # converted once
-    engine_cache.kept_folder.cache_clear()
+    engine_cache.engines.cache_clear()
     by_litert = [*of_all, "--engine=litert"]
     for arguments in (
         ["caption", *by_litert, f"--output={tmp_path / 'litert.jsonl'}"],
@@ -558,8 +570,14 @@ def test_mistakes_are_one_sentence(files, tmp_path, capsys):
         ([first, f"--output={tmp_path / 'mine.csv'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'mine.html'}"], "is another file than"),
         ([first, f"--output={tmp_path / 'c.txt'}"], "should end in .csv, .jsonl"),
-        ([first, "--confidence=30"], "--confidence: 30 is not between 0 and 1"),
-        ([first, "--confidence=nan"], "--confidence: nan is not between 0 and 1"),
+        (
+            [first, "--confidence=30"],
+            "--confidence: Input should be less than or equal to 1",
+        ),
+        (
+            [first, "--confidence=nan"],
+            "--confidence: Input should be less than or equal to 1",
+        ),
         ([first, "--engine=litert"], "whole search: --max_length is fixed"),
     ]:
         code, printed, _ = call(capsys, files, *arguments)

@@ -23,7 +23,9 @@ import keras_caption as kc
 from keras_caption.atomic import exclusive
 from keras_caption.commands import COMMANDS, main, run
 from keras_caption.evaluation import metrics
+from keras_caption.models.initializers import INITIALIZATION_VERSION
 from keras_caption.tasks.reports import captioning
+from keras_caption.training.commit import commit
 
 EPOCHS = 4
 # A run as a process of its own, that does not spend seconds on its report.
@@ -268,6 +270,7 @@ def test_a_saved_model_is_trained_on_other_data(folder, call, monkeypatch):
         np.testing.assert_allclose(x, y, atol=1e-6)
     begun = json.loads((folder / "tuned" / "config.json").read_text())
     assert [*begun["start"]] == [str(folder / "start.keras")]
+    assert begun["initialization_version"] is None  # nothing says how it began
 
 
 def test_a_run_is_not_resumed_with_other_values(folder, call):
@@ -357,6 +360,8 @@ def test_an_ensemble_is_of_its_members_files(folder, call, monkeypatch):
         for member, file in zip(members, files, strict=True)
     }
     assert about["member_objectives"] == ["cross-entropy", "self-critical"]
+    assert about["initialization_version"] == INITIALIZATION_VERSION
+    assert about["commit"] == commit()
 
 
 def test_a_run_is_scored_on_other_data(folder, call, call_script):
@@ -427,7 +432,7 @@ def test_what_the_end_of_a_run_needs_is_checked_before_it(folder, call, monkeypa
     full = shutil._ntuple_diskusage(10**9, 10**9, 0)
     monkeypatch.setattr("shutil.disk_usage", lambda path: full)
     printed = call("needy").stderr
-    assert re.search(r"a run of ngsan writes \d+ MB, and 0 MB are free", printed)
+    assert re.search(r"a run of ngsan writes \d+\.\d MB, and 0\.0 MB are free", printed)
     assert not (folder / "needy" / "history.json").exists()
 
 

@@ -37,6 +37,7 @@ CASES = {
     "scores": {"allow_unk": True, "renormalize": True},
     "greedy_scores": {"beam_size": 1, "renormalize": True},
     "groups": {"beam_size": 4, "groups": 2, "diversity": 0.8},
+    "copies": {"beam_size": 4, "groups": 2, "diversity": 0.1},
     "required": {"required": [(6, 6, 4), (5,)]},
     "required_greedy": {"required": [(6, 5), (5, 7)], "beam_size": 1},
     "greedy": {"beam_size": 1, "min_length": 2, "repetition_penalty": 1.5},
@@ -147,7 +148,9 @@ def reference_beam(example, case):
                     elif bank == needed:
                         done[number].append(one)
             done[number] = sorted(done[number], key=rank, reverse=True)[:part]
-    best = sorted((h for group in done for h in group), key=rank, reverse=True)
+    # Of hypotheses that several groups have, the first group's has the least penalty.
+    distinct = {h[0]: h for group in reversed(done) for h in group}
+    best = sorted(distinct.values(), key=rank, reverse=True)
     return [(tokens, log_prob) for tokens, _, log_prob in best]
 
 

@@ -105,6 +105,8 @@ def test_every_tab_answers(address, browser, tmp_path):
     assert result.locator(".box").all_inner_texts() == ["dog 97%", "dog 97%"]
     opacities = "boxes => boxes.map(box => getComputedStyle(box).opacity)"
     before = result.locator(".box").evaluate_all(opacities)
+    limits = panel.locator(".kc-limits").inner_text()
+    assert "one: It sees objects of 80 categories, and nothing else" in limits
     first = result.locator("fieldset label").first
     assert first.inner_text() in WORDS
     first.hover()
@@ -172,6 +174,10 @@ def test_every_tab_answers(address, browser, tmp_path):
     panel.get_by_label("Sentence").fill("a dog runs")
     panel.get_by_label("Sentence").press("Enter")
     result.locator(".said").wait_for()
+    page.wait_for_function(
+        "document.querySelector('.kc .said').getBoundingClientRect().top"
+        " < innerHeight / 2"
+    )
     tokens = result.locator(".token").all_inner_texts()
     assert tokens[:3] == ["a", "dog", "runs"]
     assert page.evaluate("document.body.classList.contains('dark')")

@@ -32,8 +32,11 @@ DECODER = "layers/transformer_decoder_block.py", HEADS
 OPTION = "decoding/test_references.py::test_every_option_is_its_reference[{}]".format
 BEAM = "decoding/beam.py", "decoding/test_decoding.py -k beam"
 SCST = "training/self_critical.py", "training/test_self_critical.py -k gradient"
+MEANS = "replicas.py", "training/test_self_critical.py -k gradient"
 CIDER = "rewards/cider_d.py", "rewards/test_cider_d.py -k pycocoevalcap"
 TRAINING = "training/test_training.py"
+EVIDENCE = "decoding/evidence.py", "decoding/test_evidence.py -k need_evidence"
+ADMISSIBLE = "decoding/test_evidence.py -k nothing_else"
 
 MUTATIONS = [  # (file, tests), text, replacement
     # === Masks and scores of attention ===
@@ -159,6 +162,26 @@ MUTATIONS = [  # (file, tests), text, replacement
         "positions == index + 1",
         "positions == index",
     ),
+    (("decoding/beam.py", OPTION("copies")), "places > place)", "places < 0)"),
+    # === Evidence ===
+    (EVIDENCE, "of_phrase > 0, of_phrase, noun", "of_phrase < 0, of_phrase, noun"),
+    (EVIDENCE, "boxes <= most", "counts <= most"),
+    (EVIDENCE, "expand_dims(boxes, 1) <= high", "expand_dims(counts, 1) <= high"),
+    (
+        ("decoding/evidence.py", ADMISSIBLE),
+        "index + 1 + self.to_end < tokens.shape[1]",
+        "index < tokens.shape[1]",
+    ),
+    (
+        ("decoding/rules.py", ADMISSIBLE),
+        "(admissible, scores, NEG_INF)",
+        "(admissible, scores, scores - 1e6)",
+    ),
+    (
+        ("models/generation.py", ADMISSIBLE),
+        'math.ceil(max(n, own["beam_size"]) / own["groups"])',
+        'max(n, own["beam_size"]) // own["groups"]',
+    ),
     # === Rewards ===
     (CIDER, 'ops.minimum(ops.expand_dims(ours["weight"], -1), shared)', "shared"),
     (CIDER, "(2 * SIGMA**2)", "SIGMA**2"),
@@ -173,14 +196,20 @@ MUTATIONS = [  # (file, tests), text, replacement
         "ratio - 1.0",
     ),
     (
+        ("features/object_answers.py", "features/test_object_answers.py"),
+        "missed / (1 + missed)",
+        "missed",
+    ),
+    (
         ("rewards/object_truth.py", "rewards/test_object_truth.py -k definition"),
         "2.0 * true - stated",
         "true - stated",
     ),
     # === Advantages, averages and losses ===
     (SCST, "(rewards.shape[1] - 1)", "rewards.shape[1]"),
-    (SCST, "return -mean_over_tokens(terms", "return mean_over_tokens(terms"),
-    (SCST, "ops.where(valid, values, 0.0)", "values"),
+    (SCST, "return -part_of_mean(terms", "return part_of_mean(terms"),
+    (MEANS, "ops.where(weights != 0, values * weights, 0.0)", "values"),
+    (MEANS, "ops.sum(weights)", "ops.cast(ops.size(weights), 'float32')"),
     (SCST, "constant_values=BOS", "constant_values=PAD"),
     (
         ("training/accumulation.py", "training/test_accumulation.py -k mean"),
@@ -207,10 +236,11 @@ MUTATIONS = [  # (file, tests), text, replacement
         "(vocabulary_size - 3)",
         "(vocabulary_size - 2)",
     ),
+    # === Files of strangers ===
     (
-        ("losses/sequence_cross_entropy.py", f"{TRAINING} -k validation_loss"),
-        "weights / ops.maximum(mean, 1e-9)",
-        "weights",
+        ("formats/preset_files.py", "models/test_hub_presets.py -k outside"),
+        "ASSET.fullmatch(path)",
+        "ASSET.match(path)",
     ),
     # === What counts as padding ===
     (

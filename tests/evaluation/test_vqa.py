@@ -103,6 +103,28 @@ def test_means_are_over_the_questions_of_a_type():
         kc.evaluation.score_answers({4: "x"}, [Question(4, 5, "d?")])
 
 
+def test_one_answer_to_all_is_half_right_in_balance():
+    known = ["yes", "yes", "yes", "no", "red"]
+    questions = [Question(i, 5, "?", (x,), x) for i, x in enumerate(known)]
+
+    def score(*answers):
+        return kc.evaluation.score_answers(dict(enumerate(answers)), questions)
+
+    for constant, share in ("yes", 1.0), ("no", 0.0):
+        assert score(*[constant] * 4, "red")["yes_no"] == {
+            "balanced accuracy": 0.5,
+            "share of yes": share,
+            "share of yes, people": 0.75,
+        }
+    scores = score("yes", "no", "red", "no", "yes")["yes_no"]
+    assert scores["balanced accuracy"] == pytest.approx((1 / 3 + 1) / 2)
+    assert scores["share of yes"] == 0.25
+    del questions[3]  # nobody says no
+    assert "yes_no" not in kc.evaluation.score_answers(
+        dict.fromkeys(range(5), "yes"), questions
+    )
+
+
 # What the official code at a013f00 prints for the test questions: accuracy over all,
 # and over answers of the types yes/no, number and other.
 OFFICIAL = {

@@ -5,7 +5,6 @@ import pytest
 
 import keras_caption as kc
 from keras_caption.commands.configuration import make_config
-from keras_caption.models.presets import PRESETS
 
 DIM = 24
 
@@ -17,11 +16,10 @@ def models():
 
     sizes = {"model_dim": DIM, "embedding_dim": 6, "region_dim": 5}
     contexts = "linear", "lstm", *gates.GATES
-    yield {
+    return {
         context: kc.models.create("gated", vocabulary_size=9, context=context, **sizes)
         for context in contexts
     }
-    del PRESETS["gated"]
 
 
 def test_runs_have_every_context(models):

@@ -20,6 +20,7 @@ from keras_caption.features import (
 )
 from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.suppression import Suppression
+from keras_caption.formats import apart
 
 WIDTH = {"alpha": 0.25}
 
@@ -265,11 +266,24 @@ def test_a_detector_of_another_engine_stays_out_of_graphs(tmp_path):
         kc.serving.export(captioner, tmp_path / "export")
 
 
-def test_other_files_of_onnx_are_no_detectors(tmp_path):
+def test_other_files_of_onnx_are_no_detectors(tmp_path, monkeypatch):
     nodes, constants, outputs = onnx_detectors.detr()
     path = onnx_detectors.write(tmp_path / "a.onnx", nodes, constants, outputs[:1])
     with pytest.raises(kc.InputError, match=r"returns \(1, 4, 92\) of 64 x 64 pixels"):
         load_detector(str(path))
+    image = onnx_detectors.detr()
+    image[1]["boxes"][0, 1, 2] = np.nan  # of one box
+    path = onnx_detectors.write(tmp_path / "a.onnx", *image)
+    with pytest.raises(kc.InputError, match=r"a\.onnx returns values that are no num"):
+        load_detector(str(path))
+    path = onnx_detectors.write(path, *onnx_detectors.detr(), size=5000)
+    with pytest.raises(kc.InputError, match=r"reads images of 5,000 x 5,000 pixels"):
+        load_detector(str(path))
+    path = onnx_detectors.write(path, *onnx_detectors.endless())
+    with monkeypatch.context() as patch:
+        patch.setattr(apart, "SECONDS", 5.0)
+        with pytest.raises(kc.InputError, match=r"a\.onnx .* was not read within 5 s"):
+            load_detector(str(path))
     path.write_bytes(b"none")
     with pytest.raises(kc.InputError, match=r"a\.onnx cannot be read"):
         load_detector(str(path))
@@ -316,7 +330,8 @@ def test_a_download_is_announced_and_without_a_network_one_sentence(
         f"{page}: there is no connection; without a network, fetch "
         "https://www.kaggle.com/api/v1/models/keras/d-fine/keras/dfine_nano_coco/1/"
         "download (its files, as .tar.gz) where there is one, put them into a folder "
-        "here, and name that, such as ./folder; or name a YOLOX network, a .keras file."
+        "here, and name that, such as ./folder, as --detector; or name a "
+        "YOLOX network there, a .keras file."
     )
     announced = f"Downloading dfine_nano_coco, about 15 MB, from {page}\n"
     assert capsys.readouterr().err == announced

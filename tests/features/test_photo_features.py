@@ -1,3 +1,4 @@
+import base64
 import io
 import struct
 import zlib
@@ -88,6 +89,59 @@ def test_photos_of_all_kinds_become_rgb(tmp_path, rng):
     )
 
 
+def colour_profile(space, gamma, **points):
+    """An ICC profile of a gamma, and of the places of primary colours in XYZ."""
+    curve = b"curv" + struct.pack(">4xIH2x", 1, round(gamma * 256))
+    tags = {"kTRC": curve} if space == b"GRAY" else {}
+    for name, point in points.items():
+        tags |= {f"{name}TRC": curve}
+        places = [round(x * 65536) for x in point]
+        tags |= {f"{name}XYZ": b"XYZ " + struct.pack(">4x3i", *places)}
+    white = struct.pack(">3i", 63190, 65536, 54061)  # of D50
+    tags |= {"wtpt": b"XYZ " + bytes(4) + white}
+    tags |= {"desc": b"desc" + struct.pack(">4xI2s78x", 2, b"x")}
+    place, table, body = 132 + 12 * len(tags), b"", b""
+    for name, content in tags.items():
+        content += bytes(-len(content) % 4)
+        table += struct.pack(">4sII", name.encode(), place + len(body), len(content))
+        body += content
+    head = struct.pack(">I4xI", place + len(body), 0x02400000)
+    head += b"mntr" + space + b"XYZ " + bytes(12) + b"acsp" + bytes(28) + white
+    return head + bytes(128 - len(head)) + struct.pack(">I", len(tags)) + table + body
+
+
+def test_colours_are_those_of_the_profile_in_srgb():
+    red, green, blue = (  # of Adobe RGB, relative to D50
+        (0.60974, 0.31111, 0.01947),
+        (0.20528, 0.62567, 0.06087),
+        (0.14919, 0.06322, 0.74457),
+    )
+    srgb = [
+        (0.43607, 0.22249, 0.01392),
+        (0.38515, 0.71687, 0.09708),
+        (0.14307, 0.06061, 0.71410),
+    ]
+    numbers = np.array([[[180, 140, 120], [90, 130, 110], [128, 128, 128]]], "uint8")
+    light = (numbers / 255) ** 2.2 @ np.array([red, green, blue]) @ np.linalg.inv(srgb)
+    light = np.clip(light, 0, 1)
+    expected = 255 * np.where(
+        light < 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055
+    )
+    adobe = colour_profile(b"RGB ", 2.2, r=red, g=green, b=blue)
+    assert abs(numbers - expected).max() > 20
+    for pixels in numbers, np.dstack([numbers, np.full((1, 3), 255, "uint8")]):
+        for kind in "png", "tiff":
+            photo = read_photo(encode(pixels, kind, icc_profile=adobe))
+            np.testing.assert_allclose(photo, expected, atol=2)
+    linear = colour_profile(b"GRAY", 1.0)
+    for grey in np.uint8([[55]]), np.uint16([[55 * 257]]):
+        photo = read_photo(encode(grey, "png", icc_profile=linear))
+        np.testing.assert_allclose(photo, 128, atol=2)
+    for damaged in adobe[:200], linear:  # no profile, or one of other colours
+        photo = read_photo(encode(numbers, "png", icc_profile=damaged))
+        np.testing.assert_array_equal(photo, numbers)
+
+
 def encode(pixels, kind, **options):
     file = io.BytesIO()
     image = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
@@ -110,6 +164,25 @@ def test_what_is_transparent_is_composed_over_white():
         np.testing.assert_array_equal(
             photo[~hidden], np.array(palette.convert("RGB"))[~hidden]
         )
+
+
+HEIC = (  # 64 x 48 pixels of one red
+    "AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljbWlhZgAAAX1tZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0"
+    "AAAAAAAAAAAAAAAAAAAAACJpbG9jAAAAAERAAAEAAQAAAAABoQABAAAAAAAAABoAAAAjaWluZgAAAAAA"
+    "AQAAABVpbmZlAgAAAAABAABodmMxAAAAAA5waXRtAAAAAAABAAAA/WlwcnAAAADdaXBjbwAAAHZodmND"
+    "AQNwAAAAkAAAAAAAHvAA/P34+AAADwNgAAEAGEABDAH//wNwAAADAJAAAAMAAAMAHroCQGEAAQAqQgEB"
+    "A3AAAAMAkAAAAwAAAwAeoCCBBZbq5Ka5uAhoMCAAAAMDIAAAAwAhYgABAAZEAcFzwIkAAAATY29scm5j"
+    "bHgAAQANAAaAAAAAFGlzcGUAAAAAAAAAQAAAAEAAAAAoY2xhcAAAAEAAAAABAAAAMAAAAAEAAAAAAAAA"
+    "Av////AAAAACAAAAEHBpeGkAAAAAAwgICAAAABhpcG1hAAAAAAAAAAEAAQWBAgMFhAAAACJtZGF0AAAA"
+    "FigBrxmA70mlv//eWV/qVL/iKtaY+bg="
+)
+
+
+def test_photos_of_telephones_are_read():
+    pytest.importorskip("pi_heif")
+    photo = read_photo(base64.b64decode(HEIC))
+    assert photo.shape == (48, 64, 3)
+    np.testing.assert_allclose(photo, photo * 0 + [200, 30, 60], atol=9)
 
 
 def jpeg(pixels, **options):

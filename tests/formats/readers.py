@@ -13,6 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from typing import NamedTuple
+from unittest import mock
 
 import coco_files
 import h5py
@@ -32,8 +33,9 @@ from keras_caption.bulk.shards import plan
 from keras_caption.datasets import coco_objects, load_parallel
 from keras_caption.datasets.coco import CocoFiles
 from keras_caption.errors import InputError
+from keras_caption.formats import detector_files, lmdb_regions
 from keras_caption.formats.arrow_folder import open_arrow
-from keras_caption.formats.caption_csv import read_caption_csv
+from keras_caption.formats.caption_rows import read_caption_rows
 from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.coco import read_captions, read_instances
@@ -41,12 +43,15 @@ from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.coco_results import read_results
 from keras_caption.formats.detector_files import open_detector
 from keras_caption.formats.dictionaries import read_answers, read_token_ids
+from keras_caption.formats.faults import reading
 from keras_caption.formats.glove import read_glove
 from keras_caption.formats.img2dataset import read_img2dataset
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.items import read_items
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
+from keras_caption.formats.msvd import list_msvd_videos
+from keras_caption.formats.ncnn_files import read_ncnn
 from keras_caption.formats.photo_metadata import describe_photo, is_described
 from keras_caption.formats.prepared_folder import read_image_ids
 from keras_caption.formats.question_rows import read_question_rows
@@ -449,6 +454,49 @@ def write_grit(path):
         file["gri_mask"] = np.arange(8).reshape(2, 1, 1, 4) > 5
 
 
+def write_dlct(path):
+    size = region_files.WIDTH, region_files.HEIGHT
+    with h5py.File(path, "w") as file:
+        for i, (features, boxes) in FEATURES.items():
+            file[f"{i}_features"], file[f"{i}_size"] = features, [size]
+            file[f"{i}_boxes"] = region_files.in_pixels(boxes)
+            file[f"{i}_grids"] = np.ones((4, 5), "float32")
+
+
+NCNN = """7767517
+3 3
+Input data 0 1 data 0=8 1=8 2=3
+Convolution first 1 1 data a 0=2 1=1 5=1 6=6 9=1
+ConvolutionDepthWise second 1 1 a b 0=2 1=1 5=1 6=2 7=2 8=1 -23310=2,0.0,1.0
+"""
+
+
+def write_ncnn(folder):
+    """A convolution of float32, and one of int8 with its scales."""
+    (folder / "net.param").write_text(NCNN)
+    floats = np.linspace(-1, 1, 6 + 2, dtype="<f4")
+    int8 = [np.int8([3, -3, 0, 0]), np.float32([0.5, 0.5, 20, 20, 0.1])]
+    content = [np.uint32([0]), floats, np.uint32([0x000D4B38]), *int8]
+    (folder / "net.bin").write_bytes(b"".join(x.tobytes() for x in content))
+
+
+def write_metadata(folder):
+    rows = [{"file_name": f"{i}.jpg", "text": ["A dog.", None]} for i in range(3)]
+    (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    pq.write_table(pa.Table.from_pylist(rows), folder / "metadata.parquet")
+
+
+def read_metadata(folder):
+    """Reads one file after the other: the fault of one hides none of the other."""
+    problems = []
+    for name in ("metadata.jsonl", "metadata.parquet"):
+        try:
+            problems += read_caption_rows(folder / name)[1]
+        except InputError as error:
+            problems.append(str(error))
+    return problems
+
+
 def write_lmdb_record(folder):
     """The record of one image of ViLBERT's LMDB."""
     features, boxes = FEATURES[8]
@@ -461,6 +509,20 @@ def write_lmdb_record(folder):
     (folder / "record.pkl").write_bytes(pickle.dumps(record, protocol=3))
 
 
+class Here:
+    """`keras_caption.formats.apart.Apart`, in this process, which is quicker."""
+
+    def __init__(self, open_file, path):
+        self.path = path
+        with reading(path):
+            self.function = open_file(str(path))
+
+    def __call__(self, *args):
+        with reading(self.path):
+            return self.function(*args)
+
+
+@mock.patch.object(lmdb_regions, "Apart", Here)
 def read_lmdb_record(folder):
     """Reads an LMDB with a record: damaged pages would end the process, in C."""
     content = (folder / "record.pkl").read_bytes()
@@ -497,6 +559,7 @@ def write_detector(folder):
     onnx_detectors.write(folder / "detector.onnx", *onnx_detectors.detr())
 
 
+@mock.patch.object(detector_files, "Apart", Here)
 def read_detector(folder):
     detector = open_detector(folder / "detector.onnx")
     shape = (1, 3, 64, 64) if detector.channels_first else (1, 64, 64, 3)
@@ -512,8 +575,11 @@ def read_described(folder):
     """The photo's path, if a description cannot be written into it."""
     path = folder / "dog.jpg"
     is_described(path)
-    written = describe_photo(path.read_bytes(), "A cat.")
-    return [] if written else [str(path)]
+    try:
+        describe_photo(path.read_bytes(), "A cat.")
+    except InputError:  # the reason alone, as the text goes elsewhere then
+        return [str(path)]
+    return []
 
 
 READERS = {
@@ -606,6 +672,20 @@ READERS = {
         lambda folder: write_grit(folder / "grit.hdf5"),
         lambda folder: read_regions(folder / "grit.hdf5"),
     ),
+    "dlct": Reader(
+        lambda folder: write_dlct(folder / "dlct.hdf5"),
+        lambda folder: read_regions(folder / "dlct.hdf5"),
+    ),
+    "ncnn": Reader(write_ncnn, lambda folder: tuple(read_ncnn(folder / "net.param"))),
+    "metadata": Reader(write_metadata, read_metadata),
+    "questions_json": Reader(
+        json_writer("questions.json", VQA["questions_{}.json"]),
+        lambda folder: tuple(read_question_rows(folder / "questions.json")),
+    ),
+    "msvd": Reader(
+        lambda folder: (folder / "val.txt").write_text("#\nv_1_2 A dog.\nw_0_1 It.\n"),
+        lambda folder: tuple(list_msvd_videos(folder / "val.txt").splits),
+    ),
     "lmdb_record": Reader(write_lmdb_record, read_lmdb_record),
     "arrow": Reader(write_arrow, read_arrow),
     "img2dataset": Reader(
@@ -622,15 +702,15 @@ READERS = {
     "frames_hdf5": frames_reader(write_frames_hdf5, "frames.h5"),
     "caption_csv": Reader(
         lambda folder: (folder / "captions.csv").write_text(CAPTION_CSV),
-        lambda folder: tuple(read_caption_csv(folder / "captions.csv")),
+        lambda folder: tuple(read_caption_rows(folder / "captions.csv")),
     ),
     "flickr30k": Reader(
         lambda folder: (folder / "results.csv").write_text(FLICKR30K),
-        lambda folder: read_caption_csv(folder / "results.csv")[1],
+        lambda folder: read_caption_rows(folder / "results.csv")[1],
     ),
     "flickr8k_tokens": Reader(
         lambda folder: (folder / "Flickr8k.token.txt").write_text(TOKENS),
-        lambda folder: read_caption_csv(folder / "Flickr8k.token.txt")[1],
+        lambda folder: read_caption_rows(folder / "Flickr8k.token.txt")[1],
     ),
     "caption_texts": Reader(
         lambda folder: (folder / "dog.txt").write_text("A dog.\nThe dog, asleep.\n"),

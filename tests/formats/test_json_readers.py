@@ -9,7 +9,9 @@ import readers
 
 import keras_caption as kc
 from keras_caption.formats import json_files
+from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.infos import read_infos
+from keras_caption.formats.items import read_items
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.question_rows import read_question_rows
 from keras_caption.formats.text_lines import lines
@@ -239,6 +241,40 @@ def test_captions_without_words_are_skipped(tmp_path, capsys, name, file, keys, 
     printed = capsys.readouterr().out
     assert f"skipped: {tmp_path / file}: {where}" in printed
     assert "has no words: '.'." in printed
+
+
+def test_annotations_that_do_not_count_are_passed_over(tmp_path, capsys):
+    """As VizWiz and COCO mark them."""
+    readers.READERS["captions"].write(tmp_path)
+    path = tmp_path / "captions.json"
+    content = json.loads(path.read_text())
+    marks = [{"is_rejected": True}, {"is_precanned": 1}, {"is_spam": True}]
+    of_image = [{"image_id": 10, "caption": "a dog", **mark} for mark in marks]
+    more = {"image_id": 10, "caption": "a cat", "is_rejected": False}
+    content["annotations"] = [*of_image, {**more, "is_precanned": None}]
+    path.write_text(json.dumps(content))
+    captions = read_captions(path)
+    assert captions[10] == ["a cat"]
+    printed = capsys.readouterr().out
+    counts = "1 of 4 captions; 1 rejected, 1 precanned, 1 spam"
+    assert printed == f"{path}: {counts}\n"
+    readers.READERS["instances"].write(tmp_path)
+    path = tmp_path / "instances.json"
+    _, before = read_instances(path)
+    spoil(path, ["annotations", 0, "ignore"], "1")
+    _, after = read_instances(path)
+    assert sum(map(len, after.values())) == sum(map(len, before.values())) - 1
+
+
+def test_a_message_names_the_branch_of_a_union_that_was_meant(tmp_path):
+    path = tmp_path / "items.json"
+    for value, message in {
+        '[[0.5, "x"]]': r"score\[0\]\[1\]: Input should be a valid number, rec.* 'x'",
+        '["x"]': r"score\[0\]: Input should be a valid number or a valid array, rec",
+    }.items():
+        path.write_text(f'{{"ids": [1], "score": {value}}}')
+        with pytest.raises(kc.InputError, match=rf"items\.json: {message}"):
+            read_items(path)
 
 
 def test_a_packed_file_claims_bounded_memory(tmp_path, monkeypatch):

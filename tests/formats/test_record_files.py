@@ -60,6 +60,9 @@ LISTS = {
             *(UNCLOSED, "and more", UNCLOSED),
         ],
     ),
+    # Blank rows before the header, and the first line that Excel writes.
+    "_blank.csv": ("\n,\nid,text\n1,a\n\n2,b\n", ["a", "b"]),
+    "_excel.csv": ("sep=;\nid;text\n1;a, b\n2;b\n", ["a, b", "b"]),
     ".csv.gz": ("id;text\n1;a, b\n", ["a, b"]),
     ".jsonl": ('{"text": "a"}\n\n{"text": "\\"b"}\n', ["a", '"b']),
     ".txt": ('"a\nb"\n', ['"a', 'b"']),
@@ -189,9 +192,13 @@ def test_members_of_archives_are_bounded(tmp_path):
 def write_tfrecords(path, count):
     with tf.io.TFRecordWriter(str(path)) as writer:
         for i in range(count):
-            value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"%d" % i]))
-            features = tf.train.Features(feature={"text": value})
-            writer.write(tf.train.Example(features=features).SerializeToString())
+            writer.write(example_of(b"%d" % i))
+
+
+def example_of(text):
+    value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[text]))
+    features = tf.train.Features(feature={"text": value})
+    return tf.train.Example(features=features).SerializeToString()
 
 
 def test_archives_that_are_cut_anywhere_say_so(tmp_path):
@@ -214,6 +221,30 @@ def test_archives_that_are_cut_anywhere_say_so(tmp_path):
         whole = (left + 1536 - 512 - 600) // 1536
         assert [record.photo for record in found] == [b"x" * 600] * whole
         assert "cannot be read" in last.problem
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a.TFREC", "a.record", "a.record-00000-of-00002", "record-00001-of-00002"),
+        *("a-tfrecord-0-of-2.tfrecords", "train.tfrec-0-of-1", "tfrecord-1-of-2"),
+    ],
+)
+def test_shards_have_many_names_and_may_be_compressed(name, tmp_path):
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    options = {"GZIP": tf.io.TFRecordOptions("GZIP"), "": None}
+    for compression, kind in options.items():
+        with tf.io.TFRecordWriter(str(folder / name), kind) as writer:
+            writer.write(
+                example_of(b"x" * 559_903)
+            )  # a length that begins as gzip does
+        [shard] = plan([str(folder)], TEXT).shards
+        [record] = shard.read(TEXT, collections.Counter())
+        assert record.text == "x" * 559_903, compression
+    (folder / name).write_bytes((folder / name).read_bytes()[:-1])
+    [record] = records_of(folder / name)
+    assert record.problem.endswith("cannot be read: it ends within the next one.")
 
 
 def test_tables_of_others_are_refused_in_a_sentence(tmp_path):

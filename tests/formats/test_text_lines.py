@@ -2,12 +2,13 @@
 
 import gzip
 import io
+import json
 
 import pytest
 
 import keras_caption as kc
 from keras_caption.formats import text_lines
-from keras_caption.formats.caption_csv import read_caption_csv
+from keras_caption.formats.caption_rows import read_caption_rows
 from keras_caption.formats.caption_texts import read_caption_texts
 from keras_caption.formats.glove import read_glove
 from keras_caption.formats.json_files import read_json
@@ -61,6 +62,9 @@ QUESTIONS = {
     "spaced": b"Image, Question\n7,is it red?\n8,is it red?\n",
     "spaced cells": b' 7 , is it red?\n8, "is it red?" \n',
     "old Mac": b"image,question\r7,is it red?\r8,is it red?\r",
+    "blank first": b"\xef\xbb\xbf\n,\nimage,question\n7,is it red?\n8,is it red?\n",
+    "semicolons": b"image;question\n7;is it red?\n8;is it red?\n",
+    "Excel": b"\xef\xbb\xbfsep=;\r\nimage;question\r\n7;is it red?\r\n8;is it red?\r\n",
     "no header": b"7,is it red?\n8,is it red?",
     "quoted header": b'\xef\xbb\xbf"image","question"\n7,is it red?\n8,is it red?\n',
 }
@@ -73,9 +77,52 @@ def test_csv_is_the_same_however_it_was_saved(content, tmp_path):
     assert read_question_rows(path) == [("7", "is it red?"), ("8", "is it red?")]
     if b"mage" in content:
         path.write_bytes(content.lower().replace(b"question", b"caption"))
-        photos, _ = read_caption_csv(path)
+        photos, _ = read_caption_rows(path)
         found = {photo.file_name: photo.captions for photo in photos}
         assert found == {"7": ["is it red?"], "8": ["is it red?"]}
+
+
+ASKED = [{"image": "7", "question": "is it red?"}]
+ASKED += [{"question": "is it red?", "question_id": 1, "image_id": 8, "image": "8"}]
+OF_JSON = {
+    "list": json.dumps(ASKED, indent=1),
+    "one line": json.dumps(ASKED) + "\n",
+    "VQA": json.dumps({"info": {}, "questions": ASKED}),
+    "GQA": json.dumps(
+        {i: {**x, "imageId": x.pop("image")} for i, x in enumerate(map(dict, ASKED))}
+    ),
+    "lines": "\n" + "\n\n".join(map(json.dumps, ASKED)),
+}
+
+
+@pytest.mark.parametrize("name", OF_JSON)
+def test_questions_are_read_from_json_of_any_layout(name, tmp_path, monkeypatch):
+    path = tmp_path / "questions.JSON.GZ"
+    path.write_bytes(gzip.compress(OF_JSON[name].encode("utf-8-sig")))
+    assert read_question_rows(path) == [("7", "is it red?"), ("8", "is it red?")]
+    if name != "lines":  # a file in one line is no text of lines
+        monkeypatch.setattr(text_lines, "LINE_BYTES", 20)
+        assert len(read_question_rows(path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('[{"image": "7"}]', r"q\.csv: \[0\] has no question: JSON of questions is"),
+        ('{"questions": [{"question": "a"}]}', r"questions\[0\] has no image: JSON"),
+        ('{"9": {"imageId": 7, "question": 1}}', "question 9 has no question: JSON"),
+        ('{"image": 7, "question": "a"}\n{"image": ""}', "line 2 has no image: JSON"),
+        ('{"image": 7, "question": "a"}\n{"image"', "line 2: not valid JSON, or trunc"),
+        ('[{"image": 7', r"q\.csv: not valid JSON, or truncated"),
+        ("[]", "has no questions"),
+        ("[7]", r"\[0\] has no image"),
+    ],
+)
+def test_faults_of_questions_in_json_are_named(content, message, tmp_path):
+    path = tmp_path / "q.csv"
+    path.write_text(content)
+    with pytest.raises(kc.InputError, match=message):
+        read_question_rows(path)
 
 
 def test_every_reader_of_text_skips_the_mark(tmp_path):

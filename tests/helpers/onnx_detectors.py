@@ -103,13 +103,37 @@ def node(kind, inputs, outputs, **attributes):
     return helper.make_node(kind, inputs, outputs, **attributes)
 
 
-def write(path, nodes, constants, outputs):
-    """Writes a network of images of 64 x 64 pixels."""
+def endless():
+    """DETR, after a loop whose condition stays true."""
+    nodes, constants, outputs = detr()
+    kind = onnx.TensorProto
+    values = [
+        helper.make_tensor_value_info(name, *of)
+        for name, *of in (
+            ("number", kind.INT64, []),
+            ("goes_on", kind.BOOL, []),
+            ("state", kind.FLOAT, None),
+            ("goes_on_then", kind.BOOL, []),
+            ("state_then", kind.FLOAT, None),
+        )
+    ]
+    body = [
+        node("Identity", ["goes_on"], ["goes_on_then"]),
+        node("Identity", ["state"], ["state_then"]),
+    ]
+    body = helper.make_graph(body, "body", values[:3], values[3:])
+    loop = node("Loop", ["", "always", "boxes"], ["pred_boxes"], body=body)
+    constants["always"] = np.array(True)
+    return [*nodes[:-1], loop], constants, outputs
+
+
+def write(path, nodes, constants, outputs, size=SIZE):
+    """Writes a network of square images, of 64 pixels unless said otherwise."""
     kind = onnx.TensorProto.FLOAT
     graph = helper.make_graph(
         nodes,
         "detector",
-        [helper.make_tensor_value_info("image", kind, [1, 3, SIZE, SIZE])],
+        [helper.make_tensor_value_info("image", kind, [1, 3, size, size])],
         [helper.make_tensor_value_info(name, kind, None) for name in outputs],
         [numpy_helper.from_array(x, name) for name, x in constants.items()],
     )

@@ -33,7 +33,8 @@ def batch():
 
 def test_a_classifier_learns_answers_and_is_saved(batch, tmp_path):
     keras.utils.set_random_seed(0)
-    model = TinyClassifier(ANSWERS, units=9)
+    judged = {"threshold": {"yes/no": 0.6}, "recall": {"dog": 0.5}}
+    model = TinyClassifier(ANSWERS, units=9, calibration=[[0, 0.5], [1, 1]], **judged)
     assert [type(kind) for kind in model.kinds] == [Regions, Grid]
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(0.05), loss, metrics=["accuracy"])
@@ -61,6 +62,10 @@ def test_a_classifier_learns_answers_and_is_saved(batch, tmp_path):
     assert type(loaded) is TinyClassifier
     assert loaded.get_config() == model.get_config()
     assert loaded.answer(batch) == answers
+    assert {name: getattr(loaded, name) for name in judged} == judged
+    other = TinyClassifier(ANSWERS, threshold=0.4)
+    ensemble = kc.models.ClassifierEnsemble([other, loaded])
+    assert ensemble.threshold == {"yes/no": 0.6, "number": 0.4, "other": 0.4}
     with pytest.raises(FileExistsError):
         model.save(tmp_path / "model.keras", overwrite=False)
 
@@ -90,6 +95,15 @@ def test_mistakes_are_named(batch):
     for answers in (["yes", "no"], ["yes", "yes", "no"], [1, 2, 3], half_of_a_pair):
         with pytest.raises(kc.InputError, match="3 different strings"):
             kc.models.Classifier(model.encoder, answers)
+    for wrong in (
+        {"threshold": {"yes": 0.5}},
+        {"threshold": 1.5},
+        {"recall": {"dog": 2.0}},
+        {"calibration": [[0.5]]},
+        {"calibration": [[0.0, 0.5], [1.0, 0.4]]},
+    ):
+        with pytest.raises(kc.InputError, match=f"`{min(wrong)}`"):
+            TinyClassifier(ANSWERS, **wrong)
     with pytest.raises(kc.InputError, match="`answers` must be a list of str"):
         kc.models.Classifier(model.encoder, None)
     decoder = kc.models.TransformerDecoder(9, 8, [])

@@ -13,14 +13,15 @@ import keras
 import numpy as np
 import pytest
 import yaml
-from conftest import tiny
+from conftest import PROJECT, tiny
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.commands import main
 from keras_caption.decoding import Decoding
 from keras_caption.features import Yolox
-from keras_caption.models.cards import write_card
+from keras_caption.formats import built_in
+from keras_caption.models.cards import MEASURED, card_of, write_card
 
 ADDRESS = "hf://someone/captioner"
 
@@ -218,12 +219,28 @@ def test_damaged_presets_are_named(preset, tmp_path, name, content, problem):
         kc.models.from_preset(folder)
 
 
-def test_a_file_outside_the_preset_is_not_read(preset, tmp_path):
+@pytest.mark.parametrize("outside", ["assets/../../x.txt", "{}/../../../../x.txt"])
+def test_a_file_outside_the_preset_is_not_read(preset, tmp_path, outside):
     path = shutil.copytree(preset, tmp_path / "preset") / "config.json"
-    config = path.read_text().replace("assets/vocabulary/", "assets/../../")
+    inside = "assets/vocabulary/vocabulary.txt"
+    config = path.read_text().replace(inside, outside.format(inside))
     path.write_text(config)
     with pytest.raises(kc.InputError, match="names no file of a vocabulary"):
         kc.models.from_preset(path.parent)
+
+
+def test_the_name_of_a_model_in_the_package_is_a_preset():
+    model = kc.models.from_preset("mcan_photos")
+    assert model.name == "mcan_photos"
+    card = card_of(model)
+    metadata = yaml.safe_load(card.split("---")[1])
+    assert metadata["license"] == "apache-2.0"
+    assert "state it in the head" not in card
+    assert MEASURED.keys() == built_in.models().keys()
+    documents = [x.read_text() for x in (PROJECT / "docs" / "results").glob("*.md")]
+    for text in MEASURED.values():
+        for number in re.findall(r"\d+\.\d", text):
+            assert any(re.search(rf"\b{number}\b", x) for x in documents), number
 
 
 def test_other_models_and_folders_are_refused(preset, tmp_path):

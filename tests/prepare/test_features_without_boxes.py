@@ -97,6 +97,11 @@ def test_vectors_of_encoders_are_of_the_image_and_tokens_of_no_box(rng, tmp_path
     features, boxes = patches.read(42)
     np.testing.assert_allclose(features, tokens[0], rtol=1e-6)
     assert boxes is None
+    large = {"1": np.ones(4, "f4"), "2": np.zeros((2**12 + 1, 2**11), "f4")}
+    save_file(large, tmp_path / "one.safetensors")
+    source = kc.prepare.open_regions(tmp_path / "one.safetensors")
+    with pytest.raises(kc.InputError, match=r"2 has shape \(4097, 2048\); at most"):
+        source.read(2)
     np.savez(tmp_path / "tokens" / "9.npz", a=np.ones(2), b=np.ones(2))
     with pytest.raises(kc.InputError, match=r"9\.npz should have one array.*: a, b"):
         kc.prepare.open_regions(tmp_path / "tokens").read(9)
@@ -127,6 +132,18 @@ def test_files_of_later_captioners_are_read(rng, tmp_path):
     assert not source.has_boxes
     np.testing.assert_array_equal(source.read(7)[0], cells[1, :4])
     assert source.read(42)[0].shape == (6, DIM)
+    (tmp_path / "secret").write_bytes(bytes(100))
+    elsewhere = [(str(tmp_path / "secret"), 0, 100)]
+    with h5py.File(tmp_path / "mask.hdf5", "w") as file:
+        file["image_ids"], file["gri_feat"] = IDS, cells
+        file.create_dataset("gri_mask", (2, 1, 1, 6), "i1", external=elsewhere)
+    with pytest.raises(kc.InputError, match="gri_mask is stored in other files"):
+        kc.prepare.open_regions(tmp_path / "mask.hdf5")
+    with h5py.File(tmp_path / "link.hdf5", "w") as file:
+        file["image_ids"] = IDS
+        file["gri_feat"] = h5py.ExternalLink("grit.hdf5", "/gri_feat")
+    with pytest.raises(kc.InputError, match="gri_feat is a link"):
+        kc.prepare.open_regions(tmp_path / "link.hdf5")
 
 
 def test_lmdb_of_vilbert_is_read(rng, tmp_path):
@@ -148,6 +165,19 @@ def test_lmdb_of_vilbert_is_read(rng, tmp_path):
         source.read(8)
     with pytest.raises(kc.InputError, match=r"image 9 .* it holds a posix.system"):
         source.read(9)
+    lying = tmp_path / "lying"  # of the size of a record on pages of its own
+    large = {**record, "features": encoded(rng.normal(size=(3, 500)))}
+    with lmdb.open(str(lying), map_size=2**20) as file, file.begin(write=True) as txn:
+        txn.put(b"7", pickle.dumps(large, protocol=3))
+        txn.put(b"8", pickle.dumps(record, protocol=3))
+    content = (lying / "data.mdb").read_bytes()
+    at = content.rindex(b"\1\0\1\0" + b"7")  # flags, length of the key, and the key
+    assert content[at - 2 : at] == b"\0\0"  # upper bytes of the size
+    (lying / "data.mdb").write_bytes(content[: at - 2] + b"\xff\0" + content[at:])
+    source = kc.prepare.open_regions(lying)
+    with pytest.raises(kc.InputError, match=r"lying.* ended the process by SIG"):
+        source.read(7)
+    np.testing.assert_array_equal(source.read(8)[0], regions)
     for damage, problem in ((8192, "is truncated: it has 8,192 of"), (0, "cannot be")):
         folder = tmp_path / str(damage)
         folder.mkdir()

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import keras_caption as kc
+from keras_caption.formats import img2dataset
 from keras_caption.formats.coco import read_domains
 from keras_caption.prepare.own_captions import split_by_hash
 
@@ -142,6 +143,7 @@ def test_what_a_file_is_for_is_said_and_printed(folder, capsys):
 
 def test_text_files_beside_photos(folder):
     texts = {"dog": "A dog.\n", "trip/dog": "Another dog.", "cat": " \n", "no": "No."}
+    texts["trip/sea.jpg"] = "The sea."  # beside photos of the same name
     for name, text in texts.items():
         (folder / "photos" / f"{name}.txt").write_text(text)
     found = {k: v for of in outcomes(folder, "photos").values() for k, v in of.items()}
@@ -150,7 +152,7 @@ def test_text_files_beside_photos(folder):
         "trip/dog.jpg": ["Another dog."],
         "cat.png": "photos/cat.txt has no captions.",
         "no": "photos/no.txt has 0 photos.",
-        "trip/sea.jpg": "photos/trip/sea.jpg has no captions.",
+        "trip/sea.jpg": ["The sea."],
     }
 
 
@@ -206,7 +208,7 @@ def test_splits_by_hash_are_tenths_and_never_empty():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"one column file_name or .* in its header, which is ''"),
+        (b"", r"one column file_name or .*, and has ''"),
         (b"image,title\n", "one column caption or text"),
         (b"image,photo,text\n", "one column file_name or image"),
         (b"image,text\n", "has no rows of captions"),
@@ -245,7 +247,7 @@ def test_faults_of_text_files_are_named(folder):
         outcomes(folder, "photos")
     with pytest.raises(kc.InputError, match=r"There is no file .*away\.csv"):
         outcomes(folder, "away.csv")
-    with pytest.raises(kc.InputError, match="cannot be combined with CSV"):
+    with pytest.raises(kc.InputError, match="cannot be combined with files of rows"):
         outcomes(folder, "photos", "captions.json")
     with pytest.raises(kc.InputError, match=r"by ids, which .*photos does not have"):
         kc.prepare.records_of_photos(
@@ -253,7 +255,65 @@ def test_faults_of_text_files_are_named(folder):
         )
 
 
-def test_photos_of_img2dataset_are_found_by_their_keys(folder, capsys):
+ROWS = [
+    {"file_name": "sea.jpg", "text": ["The sea.", None, "Waves."]},
+    {"file_name": "dog.jpg", "text": ["A dog."], "is_rejected": True},
+]
+
+
+def write_metadata(path):
+    if path.suffix == ".csv":
+        rows = [
+            (r["file_name"], x, "is_rejected" in r) for r in ROWS for x in r["text"]
+        ]
+        lines = [f"{name},{text},{mark}" for name, text, mark in rows if text]
+        path.write_text("\n".join(["file_name,text,is_rejected", *lines]))
+    elif path.suffix == ".parquet":
+        pq.write_table(
+            pa.Table.from_pylist([{"is_rejected": None, **x} for x in ROWS]), path
+        )
+    else:
+        path.write_text("\n".join(json.dumps(row) for row in ROWS) + "\n\n")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet", ".JSONL"])
+def test_metadata_beside_photos_lists_their_captions(folder, capsys, suffix):
+    """Names are relative to the file, and its folder says the split."""
+    (folder / "photos" / "trip").rename(folder / "photos" / "val")
+    path = folder / "photos" / "val" / f"metadata{suffix}"
+    write_metadata(path)
+    found = outcomes(folder, f"photos/val/metadata{suffix}")
+    assert found["val"] == {
+        "val/sea.jpg": ["The sea.", "Waves."],
+        "val/dog.jpg": f"photos/val/metadata{suffix}: dog.jpg has no captions.",
+    }
+    assert f"{path}: 2 of 3 captions; 1 rejected\n" in capsys.readouterr().out
+    assert {*outcomes(folder)} == {"test"}
+    assert f"{path} may hold captions: --captions" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"file_name": "dog.jpg"', r"line 1 is not JSON: "),
+        ('[{"file_name": "dog.jpg"}]', r"line 1 is no JSON object, of a photo and its"),
+        ('{"image": 7}', r"line 1: file_name: Input should be a valid string"),
+        (
+            '{"image": "a.jpg", "text": 7}',
+            "line 1: caption: .* valid string or .* list",
+        ),
+        ('{"image": "a.jpg", "text": [7]}', r"line 1: caption\[0\]: .* valid string"),
+        ('{"url": "a.jpg"}', "line 1 should have one column file_name or image"),
+        ('{"image": "a.jpg", "label": 7}', r"own\.jsonl has no rows of captions"),
+    ],
+)
+def test_faults_of_json_lines_are_named(folder, content, message):
+    (folder / "own.jsonl").write_text(content)
+    with pytest.raises(kc.InputError, match=message):
+        outcomes(folder, "own.jsonl")
+
+
+def test_photos_of_img2dataset_are_found_by_their_keys(folder, capsys, monkeypatch):
     """Of one shard, whose second photo was not downloaded."""
     photos = folder / "photos"
     (photos / "00000").mkdir()
@@ -275,8 +335,19 @@ def test_photos_of_img2dataset_are_found_by_their_keys(folder, capsys):
     assert "00000/000000001.jpg" not in found
     assert "1 photos were not downloaded" in capsys.readouterr().out
     pq.write_table(pa.table({"text": ["A dog."]}), folder / "other.parquet")
-    with pytest.raises(kc.InputError, match="has no column key: img2dataset's"):
+    with pytest.raises(kc.InputError, match=r"it is img2dataset's .* one column"):
         outcomes(folder, "other.parquet")
+    shared = {"key": ["000000001"] * 50, "status": ["success"] * 50}
+    monkeypatch.setattr(img2dataset, "TEXTS_BYTES", 10**6)
+    for caption, problem in (
+        (["a" * 100_000, *[""] * 49], "a caption has 100,000 bytes; at most 65,536"),
+        (["a" * 60_000] * 50, "its texts take more than 1,000,000 bytes"),
+        ([1] * 50, r"other\.parquet: its caption should be texts, not int64"),
+    ):
+        table = pa.table({**shared, "caption": caption})
+        pq.write_table(table, folder / "other.parquet", compression="zstd")
+        with pytest.raises(kc.InputError, match=problem):
+            outcomes(folder, "other.parquet")
 
 
 def test_a_dataset_of_hugging_face_on_disk_has_photos_and_captions(rng, tmp_path):

@@ -76,6 +76,36 @@ def test_vatex_gives_captions_in_two_languages(tmp_path):
         kc.prepare.list_videos([write_json(tmp_path / "vatex.json", segmented)], "zh")
 
 
+def test_msvd_gives_the_official_split(tmp_path, capsys):
+    path = tmp_path / "AllVideoDescriptions.txt"
+    text = "# comment\n\nb_1_2 A dog.\na_1_2 A cat runs.\nb_1_2 One dog.\n"
+    path.write_text(text)
+    [a, b] = kc.prepare.list_videos([f"val={path}"])["val"]
+    assert (a.name, a.captions) == ("a_1_2", ["A cat runs."])
+    assert b.captions == ["A dog.", "One dog."]
+    with pytest.raises(kc.InputError, match=r"2 videos, not all 1,970, and no split"):
+        kc.prepare.list_videos([path])
+    names = [f"-{i:04}_0_1" for i in range(1970)]
+    path.write_text("".join(f"{name} A dog.\n" for name in names))
+    splits = names_of(kc.prepare.list_videos([path]))
+    assert [len(x) for x in splits.values()] == [1200, 100, 670]
+    assert (splits["val"][0], splits["test"][-1]) == (names[1200], names[-1])
+    path.write_text("cut\n")
+    with pytest.raises(kc.InputError, match="line 1 should be the name of a clip"):
+        kc.prepare.list_videos([path])
+    corpus = tmp_path / "corpus_test.csv"
+    header = "VideoID,Start,End,WorkerID,Source,AnnotationTime,Language,Description\n"
+    rows = ["a,1,2,7,clean,9,English,A dog.", "a,1,2,7,clean,9,German,Ein Hund."]
+    corpus.write_text(header + "\n".join(rows))
+    [video] = kc.prepare.list_videos([corpus])["test"]
+    assert (video.name, video.captions) == ("a_1_2", ["A dog."])
+    corpus.write_text("a,b\n")
+    with pytest.raises(
+        kc.InputError, match="should have MSVD's columns VideoID, Start"
+    ):
+        kc.prepare.list_videos([corpus])
+
+
 def test_a_video_is_listed_once(tmp_path):
     a, b = (write_json(tmp_path / f"{name}.json", plain()) for name in "ab")
     with pytest.raises(

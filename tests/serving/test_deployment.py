@@ -232,9 +232,57 @@ def test_manifests_ask_for_what_the_server_has(name, tmp_path):
     [token] = options.token
     assert token.startswith(f"@{mounts['token']}/")
     with kc.serving.Server().serving() as url:
-        for kind, status in ("livenessProbe", 200), ("readinessProbe", 503):
+        probes = ("startupProbe", 200), ("livenessProbe", 200), ("readinessProbe", 503)
+        for kind, status in probes:
             probe = container[kind]["httpGet"]
             assert probe["port"] == port["name"]
             assert httpx.get(f"{url}{probe['path']}").status_code == status  # no model
     dockerfile = (DEPLOY / "server.Dockerfile").read_text()
     assert f"EXPOSE {options.port}\n" in dockerfile
+
+
+@pytest.mark.parametrize("name", ["server.yaml", "server-gpu.yaml", "training.yaml"])
+def test_containers_write_to_their_volumes_only(name):
+    for manifest in yaml.safe_load_all((DEPLOY / name).read_text()):
+        if manifest["kind"] not in ("Deployment", "Job"):
+            continue
+        pod = manifest["spec"]["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        [container] = pod["containers"]
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        resources = container["resources"]
+        assert {"memory", "ephemeral-storage"} <= resources["limits"].keys()
+        assert {"cpu", "memory"} <= resources["requests"].keys()
+        bounded = {x["name"] for x in pod["volumes"] if "sizeLimit" in str(x)}
+        mounts = {x["mountPath"]: x["name"] for x in container["volumeMounts"]}
+        assert mounts["/tmp"] in bounded
+
+
+def test_images_run_as_users_and_hold_the_package_only():
+    for path in DEPLOY.glob("*.Dockerfile"):
+        *_, user = re.findall(r"^USER (\S+)", path.read_text(), re.M)
+        assert user != "root"
+    lines = (PROJECT / ".dockerignore").read_text().splitlines()
+    rules = [line for line in lines if not line.startswith("#")]
+
+    def is_sent(name):  # the last rule that matches a path or its folder counts
+        path = pathlib.PurePosixPath(name)
+        sent = True
+        for rule in rules:
+            pattern = rule.removeprefix("!")
+            if any(x.match(pattern) for x in (path, *path.parents) if x.name):
+                sent = rule.startswith("!")
+        return sent
+
+    links = [x for x in (PROJECT / "keras_caption/built_in").rglob("*") if x.is_file()]
+    files = [str(x.resolve().relative_to(PROJECT)) for x in links]
+    assert files
+    assert all(map(is_sent, [*files, "pyproject.toml", "keras_caption/models/aoa.py"]))
+    others = ".git/config", ".venv/bin/python", "tests/conftest.py", "docs/a.png"
+    others += "saved_models/run/best.keras", "keras_caption/__pycache__/a.pyc"
+    assert not any(map(is_sent, others))

@@ -199,11 +199,13 @@ def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, 
         return
     asked = kc.text.QuestionTokenizer(["what", "is"])
     answers = [f"a{i}" for i in range(9)]
+    judged = {"threshold": {"other": 0.4}, "recall": {"dog": 0.5}}
     answerer = kc.models.create(
-        "mcan", question=asked, answers=answers, **objects, **sizes
+        "mcan", question=asked, answers=answers, **objects, **sizes, **judged
     )
     answerer.save(tmp_path / "answers.keras")
     loaded = kc.models.load(engine_of(tmp_path / "answers.keras", engine))
+    assert {name: getattr(loaded, name) for name in judged} == judged
     given = {"regions": np.tile(images["regions"], 20)[..., :80]}
     given["region_mask"] = images["region_mask"]
     questions = ["what is", "", "is it"]
@@ -236,9 +238,17 @@ def test_what_cannot_be_exported_is_refused(tmp_path, captioner, monkeypatch, ca
     answerer.save(tmp_path / "model.keras")
     folder = tmp_path / "engine"
     command = ["export", str(tmp_path / "model.keras"), f"--output={folder}"]
-    with pytest.raises(SystemExit, match="LiteRT lacks an operation of 'mcan', a MCAN"):
-        main([*command, "--format=litert"])
-    assert "TensorList" not in capfd.readouterr().err
+    lacks = "LiteRT lacks an operation of 'mcan', a MCAN"
+    with pytest.raises(kc.InputError, match=lacks) as raised:
+        kc.serving.export_engine(answerer, folder, "litert")
+    assert "TensorList" not in capfd.readouterr().err  # pages of the converter
+    assert raised.value.__cause__ is None
+    own = kc.decoding.Decoding(required=["w1"], forbidden=["w2"])
+    monkeypatch.setattr(captioner, "decoding", own)
+    fixed = "for LiteRT holds a search without texts.* has `forbidden`, `required`:"
+    with pytest.raises(kc.InputError, match=fixed):
+        kc.serving.export_engine(captioner, folder, "litert")
+    monkeypatch.undo()
     for engine in ("openvino", "onnx"):
         monkeypatch.setitem(sys.modules, engine, None)
         with pytest.raises(kc.InputError, match=rf"keras-caption\[{engine}\]"):

@@ -119,7 +119,9 @@ def test_options_that_leave_no_text_are_one_sentence(of_objects):
 def test_several_of_what_is_detected_once_is_unsure(of_objects, monkeypatch):
     monkeypatch.setattr(of_objects.model.members[0], "threshold", 0.0)
     photos = [{"photo": png((3, 4))}, {"photo": png((3, 4), (20, 30))}]
-    assert [x.unsure for x in of_objects(photos, prefix="dogs")] == [True, False]
+    found = of_objects(photos, prefix="dogs")
+    assert [x.unsure for x in found] == [True, False]
+    assert [x.doubt for x in found] == ["only one is detected", ""]
     assert [x.unsure for x in of_objects(photos, prefix="a dog")] == [False, False]
 
 
@@ -175,6 +177,11 @@ def test_questions_are_answered(detector, rng):
         assert (one.text, one.confidence) == one.best[0]
         assert one.attention.shape == (len(one.words), len(inputs["regions"][0]))
     assert found[0].words == ["is", "it", "red"]
+    # The text goes beside the tokens, which lack a word.
+    asked = {**records[0], "question": "Is it redder?"}
+    assert predictor.read(asked).question == "Is it redder?"
+    asked["question"] = QUESTION.to_ids("is it redder")
+    assert predictor.read(asked).question == "is it <unk>"
     with pytest.raises(kc.InputError, match="knows 3 answers, not 4"):
         predictor(records, n=4)
     with pytest.raises(kc.InputError, match="no option 'beam_size'"):

@@ -3,7 +3,8 @@ import pytest
 
 import keras_caption as kc
 from keras_caption.synthetic import Scenes, ScenesConfig, scenes
-from keras_caption.synthetic.scenes.scene import SceneObject
+from keras_caption.synthetic.scenes.scene import COLOURS, SceneObject
+from keras_caption.synthetic.statements import statements_of
 
 SMALL = ScenesConfig(name="small", train=30, val=3, test=5)
 
@@ -50,7 +51,7 @@ def test_captions_are_true_and_of_all_categories():
 
 
 def as_read_back(example):
-    from keras_caption.synthetic.scenes.scene import COLOURS, KINDS
+    from keras_caption.synthetic.scenes.scene import KINDS
 
     return {
         "kind": [KINDS.index(o["kind"]) for o in example["objects"]],
@@ -109,7 +110,14 @@ def test_statement_accuracy_counts_true_statements(builder):
     captions = {i: texts[0] for i, texts in references.items()}
     accuracy = scenes.statement_accuracy(captions, examples)
     assert accuracy["all"][0] == 1.0
+    marks = statements_of(builder).marks(captions, examples)
+    assert marks == dict.fromkeys(captions, "true")
+    first = min(captions)
+    objects = [{first: f"a {colour} circle"} for colour in COLOURS]
+    marks = {statements_of(builder).marks(x, examples)[first] for x in objects}
+    assert "false: 1 of 2 statements" in marks or "false: 2 of 2 statements" in marks
     captions = dict.fromkeys(references, "nine of them")
+    assert statements_of(builder).marks(captions, examples)[first] == "no statement"
     assert scenes.statement_accuracy(captions, examples)["all"] == (0.0, 0)
 
 

@@ -122,6 +122,7 @@ def test_attended_areas_are_framed_for_words_that_differ(tmp_path, monkeypatch):
 def test_the_command_writes_a_new_file(tmp_path, geometric, capsys, monkeypatch):
     monkeypatch.setattr(kc.models, "load", lambda _: geometric)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.keras").touch()
     figure.main(["size", "model.keras", "--output=size.svg"])
     assert (tmp_path / "size.svg").read_text().startswith("<?xml")
     monkeypatch.setattr(figure, "DPI", 50)
@@ -129,5 +130,5 @@ def test_the_command_writes_a_new_file(tmp_path, geometric, capsys, monkeypatch)
     assert (tmp_path / "position.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(kc.InputError, match="exists already"):
         figure.main(["position", "model.keras"])
-    with pytest.raises(SystemExit, match="--images is for captions and attention"):
+    with pytest.raises(kc.InputError, match="--images is for captions and attention"):
         figure.main(["position", "model.keras", "--images=3"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import keras_caption as kc
-from experiments.declining import threshold_for
+from experiments.declining import thresholds_for
 from keras_caption.formats.items import read_items
 from keras_caption.tasks import QuestionAnswering
 from keras_caption.tasks.reports import question_answering as report
@@ -161,20 +161,24 @@ def test_runs_are_averaged_and_shown(folder, call, call_script):
     assert "Accuracy by type of the question" in shown.stdout
 
 
-def test_a_model_declines_below_a_threshold(folder, call, call_script):
-    assert (folder / "whole").exists(), "needs the run above"
-    command = "experiments/declining.py", folder / "whole", "--save"
-    done = call_script(*command, folder / "kept.keras", "--accuracy=0.1")
-    assert done.returncode == 0, done.stderr
-    model = kc.models.load(folder / "kept.keras")
-    assert f"12 test questions, threshold {model.threshold:.4f}" in done.stdout
-    assert "the surest 50%" in done.stdout
-    certain, right = np.array([0.9, 0.2, 0.8, 0.5]), np.array([0.9, 0.7, 0, 1.0])
-    assert threshold_for(certain, right, 0.6) == 0.2
-    assert threshold_for(certain, right, 0.64) == 0.2
-    assert threshold_for(certain, right, 0.7) == 0.9
-    with pytest.raises(kc.InputError, match="No part of the validation split"):
-        threshold_for(certain, right, 0.95)
+def test_each_kind_of_answers_has_its_threshold():
+    sure = [0.9, 0.8, 0.7, 0.6]
+    # As many say yes as no, so that 3 of 4 right answers are 2 of 3 in balance.
+    known = ["yes", "yes", "yes", "no"]
+    always = [("yes/no", p, x == "yes", x) for p, x in zip(sure, known, strict=True)]
+    others = [
+        ("other", p, right, "no") for p, right in zip(sure, [1, 0, 1, 0], strict=True)
+    ]
+    for accuracy, yes_no, other in (0.5, 0.6, 0.6), (0.6, 0.7, 0.7), (0.7, 0.7, 0.9):
+        assert thresholds_for(always + others, accuracy) == {
+            "yes/no": yes_no,
+            "number": 1.0,
+            "other": other,
+        }
+    never = [
+        ("yes/no", p, x == "yes", x) for p, x in zip(sure, known[::-1], strict=True)
+    ]
+    assert thresholds_for(never, 0.6)["yes/no"] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ from keras_caption.training.strategies import is_chief
 STEPS, IMAGES = 3, 4
 TASKS = ("cross_entropy", "accumulated", "self_critical")
 OF_TRANSLATION = ("translation", "self_critical_translation")
+UNEVENLY = ("captions", "translation", "self-critical", "answers")
+UNEVEN = (7, 6, 5)  # rows of a batch, which two replicas share
 COMPILED = ("cross_entropy", "self_critical", "translation")  # by XLA, too
 # What machines share otherwise than devices of one: batches of images, of tokens, and
 # rewards. Accumulation is that of translation.
@@ -83,9 +85,6 @@ def train(strategy, task, path, jit_compile=False):
     data = data.with_options(options)
     done = trainer.fit(data, epochs=1, steps_per_epoch=STEPS, shuffle=False, verbose=0)
     logs = {name: values[-1] for name, values in done.history.items()}
-    if task == "cross_entropy":  # one replica gets two images, the other one
-        uneven = images.take(3).batch(3).map(kc.text.teacher_forcing)
-        trainer.fit(uneven.with_options(options), steps_per_epoch=1, verbose=0)
     np.savez(path, *model.get_weights(), **logs)
 
 
@@ -132,6 +131,64 @@ def train_translator(strategy, task, path, jit_compile=False):
     np.savez(path, *model.get_weights(), **logs)
 
 
+def batches_of(task, rows):
+    """A batch of some rows, as `fit` takes it."""
+    rng = np.random.default_rng(rows)
+    lengths = rng.integers(2, 7, (rows, 1))
+    tokens = np.where(np.arange(8) < lengths, rng.integers(4, 9, (rows, 8)), 0)
+    tokens = np.where(np.arange(8) == lengths, 2, tokens).astype("int32")
+    images = random_images(rng, rows)
+    if task == "answers":
+        scores = rng.random((rows, 3)).astype("float32")
+        return {**images, "question": tokens}, scores
+    if task == "self-critical":
+        return {**images, "references": tokens[:, None]}
+    inputs = images if task == "captions" else {"source": tokens}
+    tokens = np.pad(tokens, ((0, 0), (1, 0)), constant_values=1)
+    batch = {**inputs, "tokens": tokens[:, None] if task == "captions" else tokens}
+    return tuple(
+        keras.tree.map_structure(np.asarray, x) for x in kc.text.teacher_forcing(batch)
+    )
+
+
+def train_unevenly(strategy, folder, where):
+    """Trains each task by SGD on batches whose rows replicas cannot share evenly."""
+    sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
+    image_sizes = {**sizes, "region_dim": 6, "dropout": 0.0}
+    words = kc.text.QuestionTokenizer([f"w{i}" for i in range(9)])
+    of_mcan = {"question": words, "fusion_dim": 8, "pooling_dim": 8, **image_sizes}
+    makers = {
+        "captions": lambda: kc.models.create("san", vocabulary_size=12, **image_sizes),
+        "translation": lambda: kc.models.create(
+            "transformer_tiny", source_size=12, target_size=12, dropout=0.0, **sizes
+        ),
+        "self-critical": lambda: kc.models.create(
+            "san", vocabulary_size=12, **image_sizes
+        ),
+        "answers": lambda: kc.models.create("mcan", answers=["a", "b", "c"], **of_mcan),
+    }
+    for task, make in makers.items():
+        keras.utils.set_random_seed(0)
+        with strategy.scope():
+            trainer = model = make()
+            if task == "self-critical":
+                reward = kc.rewards.SentenceBleu()
+                trainer = kc.training.SelfCritical(
+                    model, reward, "mean", samples=2, max_length=6
+                )
+            trainer.compile(
+                keras.optimizers.SGD(0.1),
+                **{} if task == "self-critical" else {"loss": model.loss},
+                jit_compile=False,
+            )
+        losses = []
+        for rows in UNEVEN:
+            data = tf.data.Dataset.from_tensors(batches_of(task, rows)).unbatch()
+            done = trainer.fit(data.batch(rows), shuffle=False, verbose=0)
+            losses += done.history["loss"]
+        np.savez(f"{folder}/{task}_uneven_{where}.npz", *model.get_weights(), *losses)
+
+
 def main(where, folder):
     strategy = tf.distribute.get_strategy()
     if where == "mirrored":
@@ -145,6 +202,8 @@ def main(where, folder):
     for task in OF_WORKERS if where in WORKERS else (*TASKS, *OF_TRANSLATION):
         run = train_translator if task in OF_TRANSLATION else train
         run(strategy, task, f"{folder}/{task}_{where}.npz")
+    if where not in WORKERS:
+        train_unevenly(strategy, folder, where)
     if where == "mirrored":
         for task in COMPILED:
             run = train_translator if task in OF_TRANSLATION else train
@@ -242,6 +301,16 @@ def test_two_replicas_train_as_one_device(trained, task, where):
     assert one.files == two.files
     for name in one.files:
         np.testing.assert_allclose(one[name], two[name], atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("task", UNEVENLY)
+def test_unequal_rows_weigh_as_on_one_device(trained, task):
+    """Weights after an update of each batch, and the losses that were printed."""
+    one, two = (
+        np.load(trained / f"{task}_uneven_{where}.npz") for where in ("one", "mirrored")
+    )
+    for name in one.files:
+        np.testing.assert_allclose(one[name], two[name], 1e-5, 1e-5, err_msg=name)
 
 
 def test_replicas_have_masks_of_their_own(trained):

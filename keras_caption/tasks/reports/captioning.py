@@ -97,9 +97,12 @@ def evaluate(
         print(f"\nObjects of COCO: {kc.evaluation.text_of_shares(objects)}")
     is_generated = getattr(builder, "name", "") in kc.synthetic.GENERATED
     author = "one of its references" if is_generated else "a person's"
+    some = {image_id: captions[image_id] for image_id in list(captions)[:SHOWN]}
+    marks = judged.marks(some, examples.take(SHOWN)) if judged else {}
     print(f"\nSome captions, each followed by {author}:")
-    for image_id in list(captions)[:SHOWN]:
-        print(f"  {captions[image_id]}\n      {references[image_id][0]}")
+    for image_id, caption in some.items():
+        mark = f"  [{marks[image_id]}]" if marks else ""
+        print(f"  {caption}{mark}\n      {references[image_id][0]}")
     shares = {category: share for category, (share, _) in truth.items()}
     return {**scores, "statements": shares, "objects": objects, "notes": notes}
 
@@ -192,9 +195,20 @@ def write_coco_files(
 
 
 def draw_attention(model: Any, builder: Any, path: pathlib.Path) -> None:
-    """Draws the attention weights of some captions of the test split."""
+    """Draws the attention weights of some captions of the test split.
+
+    Captions whose truth is known are marked as true or false.
+    """
     captions = some_captions(model, builder, "test", CAPTIONS)
-    kc.visualization.attention_over_captions(model, captions).savefig(path, dpi=DPI)
+    judged, marks = kc.synthetic.statements_of(builder), None
+    if judged:
+        examples = kc.datasets.read(builder, f"test[:{len(captions)}]")
+        texts = [model.vocabulary.decode(tokens) for _, tokens, _ in captions]
+        ids = [int(example["image_id"]) for example in examples.as_numpy_iterator()]
+        texts = dict(zip(ids, texts, strict=True))
+        marks = [*judged.marks(texts, examples).values()]
+    figure = kc.visualization.attention_over_captions(model, captions, marks)
+    figure.savefig(path, dpi=DPI)
 
 
 def some_captions(

@@ -52,8 +52,7 @@ def evaluate(
         folder: `pathlib.Path` for the answers and a figure.
 
     Returns:
-        dict of `accuracy`, float; `kinds` and `answer_types`, dicts from type to
-        accuracy.
+        dict, see `keras_caption.evaluation.score_answers`.
     """
     questions = data.questions["test"]
     answers = answer_questions(model, questions, encode(model, "test"))
@@ -87,6 +86,9 @@ def evaluate(
         rows = [row(kind, x, counts[name][kind]) for kind, x in scores[name].items()]
         if rows:
             print(f"\n{kc.evaluation.markdown_table([title, *COLUMNS], rows)}")
+    if "yes_no" in scores:
+        rows = [(name, f"{100 * x:.2f}") for name, x in scores["yes_no"].items()]
+        print(f"\n{kc.evaluation.markdown_table(['yes and no', '%'], rows)}")
     known = [question.main_answer for question in questions]
     note = kc.evaluation.note_on_outputs([*answers.values()], known, "answers")
     if note:
