@@ -9,7 +9,7 @@ r"""Captions photos or clips with a trained model.
     keras-caption caption photo.jpg --engine keras
 
 The default model, ngsan_coco, captions the objects that --detector finds. The default
-detector is downloaded once: nanodet_plus on LiteRT, or dfine_nano_coco of KerasHub; a
+detector is downloaded once: yolox_nano on LiteRT, or dfine_nano_coco of KerasHub; a
 YOLOX network as a .keras file is another. Another model needs an extractor, which
 models have that were trained on photos or clips prepared by `keras-caption prepare`, or
 objects as regions, as models trained on coco_objects. The folder of a run stands for

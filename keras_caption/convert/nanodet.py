@@ -5,20 +5,14 @@ from keras import ops
 from keras_caption.errors import InputError
 from keras_caption.features import NanoDet
 from keras_caption.features.keras_defaults import keras_defaults
-from keras_caption.formats.ncnn_files import (
-    ACTIVATION,
-    EVEN,
-    GROUP,
-    KERNEL,
-    LEAKY,
-    PAD,
-    SLOPE,
-    STRIDE,
-    NcnnLayer,
-)
+from keras_caption.formats.ncnn_files import NcnnLayer
 
 CLASSES, DISTANCES = 80, 32  # values of a cell
 IMAGE_SIZE = 416
+# Numbers of parameters, see ncnn's operators.
+KERNEL, STRIDE, PAD, ACTIVATION, SLOPE, GROUP = 1, 3, 4, 9, 10, 7
+LEAKY = 2  # of activations
+EVEN = -233.0  # of slices: what is left, in equal parts
 
 
 @keras_defaults()

@@ -1,15 +1,15 @@
+import os
 from typing import Any
 
-from keras_caption.errors import InputError
 from keras_caption.features.coloured_objects import ColouredObjects
 from keras_caption.features.engine_detector import EngineDetector
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.hub_detector import HubDetector, load_hub_detector
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.nanodet import NanoDet
-from keras_caption.features.nanodet_download import NANODET
 from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.yolox import Yolox
+from keras_caption.features.yolox_download import YOLOX_NANO, download_yolox
 from keras_caption.formats.detector_files import SUFFIXES
 from keras_caption.formats.keras_files import load_keras
 from keras_caption.formats.suffixes import suffix_of
@@ -29,8 +29,9 @@ def load_detector(
 
     Args:
         name: str, name of a KerasHub preset of an object detector, which is downloaded
-            once, or its folder; the path of a `.keras` file of a network, see `Yolox`
-            and `NanoDet`; or the path of an `.onnx` or `.tflite` file, see
+            once, or its folder; `yolox_nano`, which is downloaded for
+            `EngineDetector`; the path of a `.keras` file of a network, see `Yolox` and
+            `NanoDet`; or the path of an `.onnx` or `.tflite` file, see
             `EngineDetector`.
         confidence: float in [0, 1], least score of an object. Defaults to 0.3, and to
             0.15 with `coloured`: the model then reads the scores itself.
@@ -42,16 +43,12 @@ def load_detector(
         InputError: If there is no such detector, it cannot be downloaded, it detects
             other objects, or the confidence is not in [0, 1].
     """
-    suffix = suffix_of(name)
-    if name == NANODET or suffix == ".param":
-        raise InputError(
-            f"The detector {name} is for LiteRT, on which `keras-caption caption "
-            "--engine litert` runs it; `keras-caption convert nanodet` makes a .keras "
-            "file of ncnn's files."
-        )
     coloured = coloured or network is not None
     if confidence is None:
         confidence = 0.15 if coloured else 0.3
+    if name == YOLOX_NANO:
+        name = os.fspath(download_yolox())
+    suffix = suffix_of(name)
     if suffix == ".keras":
         loaded = load_keras(name)
         detector = class_of(loaded)(loaded, confidence=confidence)

@@ -7,9 +7,10 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.features.categories import COCO_IDS
-from keras_caption.features.lite_nanodet import BINS, OVERLAP, STRIDES
 from keras_caption.features.object_detector import Images
 from keras_caption.features.yolox import Decoded, Yolox
+
+BINS = 8  # distances to a side, in strides
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -38,10 +39,10 @@ class NanoDet(Yolox):
     """
 
     kind = "NanoDet-Plus"
-    strides_of_grids = STRIDES
+    strides_of_grids = (8, 16, 32, 64)
     values = len(COCO_IDS) + 4 * BINS
     proportions = False
-    overlap = OVERLAP
+    overlap = 0.6
 
     def __init__(
         self,

@@ -11,11 +11,8 @@ from keras_caption.formats.faults import check_file, reading
 MAGIC = "7767517"
 INT8, FLOAT16, FLOAT32 = 0x000D4B38, 0x01306B47, 0  # marks before weights
 WEIGHTED = ("Convolution", "ConvolutionDepthWise")
-# Numbers of parameters of convolutions, see ncnn's operators.
-OUTPUTS, KERNEL, STRIDE, PAD, BIAS, SIZE, GROUP, SCALES = 0, 1, 3, 4, 5, 6, 7, 8
-ACTIVATION, SLOPE = 9, 10
-LEAKY = 2  # of activations
-EVEN = -233.0  # of slices: what is left, in equal parts
+# Numbers of parameters of convolutions.
+OUTPUTS, BIAS, SIZE, GROUP, SCALES = 0, 5, 6, 7, 8
 MAX_BYTES = 2**30
 MAX_LAYERS = 10_000
 

@@ -1,21 +1,19 @@
 """Files of models and detectors for an engine, each written once and kept."""
 
-import atexit
 import functools
 import hashlib
 import importlib.metadata
 import importlib.util
 import os
 import pathlib
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import keras_caption
-from keras_caption.caches import Cache, cache_folder, delete
+from keras_caption.caches import Cache, cache_folder, delete, own_folder
 from keras_caption.errors import InputError
-from keras_caption.features.lite_nanodet import write_nanodet
-from keras_caption.features.nanodet_download import DIGESTS, NANODET, download_nanodet
+from keras_caption.features.lite_yolox import write_yolox
+from keras_caption.features.yolox_download import YOLOX_NANO, download_yolox
 from keras_caption.formats import built_in
 from keras_caption.formats.engine_files import (
     DESCRIPTION,
@@ -72,23 +70,19 @@ def detector_of(detector: str) -> pathlib.Path:
     """Returns the file of a detector for LiteRT, and writes it if needed.
 
     Args:
-        detector: As in `keras_caption.features.load_detector`; or NanoDet-Plus, which
-            needs no TensorFlow: `nanodet_plus`, which is downloaded once, or a `.param`
-            file of ncnn.
+        detector: As in `keras_caption.features.load_detector`. A YOLOX network in an
+            `.onnx` file, as `yolox_nano` is, needs no TensorFlow.
 
     Raises:
         InputError: If there is no such detector, or LiteRT lacks one of its operations.
     """
+    path = download_yolox() if detector == YOLOX_NANO else pathlib.Path(detector)
+    if suffix_of(path) == ".onnx":
+        check_file(path)
+        write = functools.partial(write_yolox, path)
+        return kept(detector, "litert", digest_of(path), write, by_tensorflow=False)
     if file := engine_file(detector):
         return file
-    path = pathlib.Path(detector)
-    if detector == NANODET:
-        digest = hashlib.sha256("".join(DIGESTS.values()).encode()).hexdigest()
-        return kept(detector, "litert", digest, write_downloaded, by_tensorflow=False)
-    if path.suffix == ".param":
-        digest = digest_of_ncnn(path)
-        write = functools.partial(write_nanodet, path)
-        return kept(detector, "litert", digest, write, by_tensorflow=False)
 
     def write_exported(folder):
         from keras_caption.serving.engine_export import export_detector
@@ -105,10 +99,10 @@ def detector_of(detector: str) -> pathlib.Path:
 
 def needs_no_tensorflow(detector: str) -> bool:
     """Whether `detector_of` returns a detector for LiteRT without TensorFlow."""
-    if detector == NANODET or pathlib.Path(detector).suffix == ".param":
+    if detector == YOLOX_NANO:
         return True
     file = engine_file(detector)  # perhaps that of another program, or engine
-    is_lite = file is not None and SUFFIXES[file.suffix] == "litert"
+    is_lite = file is not None and SUFFIXES[suffix_of(file)] == "litert"
     return is_lite and file.with_name(DESCRIPTION).is_file()
 
 
@@ -154,34 +148,11 @@ def kept(
     return engine_file(entry or made)
 
 
-def write_downloaded(folder: pathlib.Path) -> None:
-    """Downloads NanoDet-Plus, and writes it for LiteRT."""
-    with tempfile.TemporaryDirectory() as temporary:
-        write_nanodet(download_nanodet(pathlib.Path(temporary)), folder)
-
-
-def digest_of_ncnn(path: pathlib.Path) -> str:
-    """Computes the SHA-256 of a network of ncnn, whose weights are beside it."""
-    digest = hashlib.sha256()
-    for file in path, path.with_suffix(".bin"):
-        check_file(file)
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
 @functools.cache
 def engines() -> Cache:
     """The kept files for engines."""
     folder = cache_folder()
     return Cache(folder and folder / "engines", "files for engines")
-
-
-@functools.cache
-def own_folder() -> pathlib.Path:
-    """A folder of this process for what it converts."""
-    temporary = tempfile.TemporaryDirectory()
-    atexit.register(temporary.cleanup)
-    return pathlib.Path(temporary.name)
 
 
 def digest_of(path: pathlib.Path) -> str:

@@ -517,7 +517,6 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
     monkeypatch.setenv("TF_XLA_FLAGS", "")  # a command adds the folder: here alone
     engine_cache.engines.cache_clear()
     detector = data_folder("yolox_nano") / "yolox_nano.keras"
-    [nanodet] = data_folder("nanodet_plus").glob("*.param")
     photos = data_folder("coco_mini") / "val2017"
     of_all = [*map(str, sorted(photos.glob("*.jpg"))[:4]), f"--detector={detector}"]
     command = ["caption", *of_all, f"--output={tmp_path / 'keras.jsonl'}"]
@@ -530,7 +529,8 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
     for arguments in (
         ["caption", *by_litert, f"--output={tmp_path / 'litert.jsonl'}"],
         ["bulk", "caption", *by_litert, f"--output={tmp_path / 'bulk' / 'c'}"],
-        ["caption", of_all[0], f"--detector={nanodet}"],  # on LiteRT if it can be
+        # On LiteRT if it can be.
+        ["caption", of_all[0], f"--detector={engine_cache.detector_of(str(detector))}"],
         command,  # which has nothing to do
     ):
         program = [sys.executable, "-c", WITHOUT_KERAS, *arguments]
