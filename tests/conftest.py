@@ -66,8 +66,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: of `make test-rest`, by its duration")
-    if config.option.record:
-        config.pluginmanager.register(Durations())
+    config.pluginmanager.register(Durations(config.option.record))
     if getattr(config.option, "numprocesses", None):
         config.pluginmanager.register(Counts(config))
 

@@ -116,3 +116,10 @@ def test_a_line_says_how_far_the_tests_are():
     counts.begin -= 2
     assert counts.line() == "1 of 1,200 tests, 0.5 a second, 1 failed"
     counts.pytest_sessionfinish()
+    output = {"dear": {"a::b": 7.0}, "seconds": 1234.0}
+    counts.pytest_testnodedown(types.SimpleNamespace(workeroutput=output))
+    counts.pytest_terminal_summary()
+    assert lines[-2:] == [
+        "1,234 s of processor time",
+        "7.0 s of it: a::b, which is not in slow_tests.txt",
+    ]

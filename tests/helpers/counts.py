@@ -19,6 +19,7 @@ class Counts:
     def __init__(self, config):
         self.config = config
         self.total = self.done = self.failed = 0
+        self.dear, self.seconds = {}, 0.0
         self.begin, self.ended = time.monotonic(), threading.Event()
 
     def pytest_xdist_setupnodes(self, specs):
@@ -42,8 +43,20 @@ class Counts:
             self.failed += 1
             self._print(f"FAILED {report.nodeid}")
 
+    def pytest_testnodedown(self, node):
+        output = getattr(node, "workeroutput", {})  # none of a process that died
+        self.dear |= output.get("dear", {})
+        self.seconds += output.get("seconds", 0.0)
+
     def pytest_sessionfinish(self):
         self.ended.set()
+
+    def pytest_terminal_summary(self):
+        self._print(f"{self.seconds:,.0f} s of processor time")
+        for name, seconds in self.dear.items():
+            self._print(
+                f"{seconds:.1f} s of it: {name}, which is not in slow_tests.txt"
+            )
 
     def _print(self, line):
         self.config.pluginmanager.getplugin("terminalreporter").write_line(line)

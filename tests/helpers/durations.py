@@ -7,6 +7,7 @@ import pytest
 
 SLOW = pathlib.Path(__file__).parents[1] / "slow_tests.txt"
 LIMIT = 2.0  # seconds of processor time from which on a test is slow
+DEAR = 3 * LIMIT  # those from which on a quick test is named, also where it is busy
 
 
 def read_seconds(path: pathlib.Path) -> dict[str, float]:
@@ -31,9 +32,13 @@ class Durations:
 
     A shared fixture is made during one test; it is counted to each test that uses it,
     since each of them would make it.
+
+    Args:
+        record: Path of a file that gets a line for each test, or `None`.
     """
 
-    def __init__(self):
+    def __init__(self, record: str | None):
+        self.record, self.dear = record, {}
         self._fixtures, self._made = {}, 0.0
 
     @pytest.hookimpl(wrapper=True)
@@ -57,6 +62,13 @@ class Durations:
         found = item._fixtureinfo.name2fixturedefs.values()
         used = {fixture for fixtures in found for fixture in fixtures}
         shared = sum(self._fixtures.get(fixture, 0.0) for fixture in used)
-        with open(item.config.option.record, "a", encoding="utf-8") as file:
-            file.write(f"{own + shared:.2f} {item.nodeid}\n")
+        if self.record:
+            with open(self.record, "a", encoding="utf-8") as file:
+                file.write(f"{own + shared:.2f} {item.nodeid}\n")
+        if own > DEAR and not item.get_closest_marker("slow"):
+            self.dear[item.nodeid] = own
         return result
+
+    def pytest_sessionfinish(self, session):
+        output = getattr(session.config, "workeroutput", {})  # of a process of several
+        output |= {"dear": self.dear, "seconds": processor_time()}
