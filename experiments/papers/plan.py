@@ -23,15 +23,21 @@ SMALL = (
     *("--config.training.batch_size=8", "--config.training.warmup_epochs=1"),
     *("--config.training.learning_rate=2e-3", "--config.training.decay_every=1"),
 )
+COCO_OBJECTS = (
+    f"--config={CONFIGS}/captioning/coco_objects.py",
+    "--data_dir={data}/coco_val2017",
+)
 MULTI30K = (
     f"--config={CONFIGS}/translation/multi30k.py",
     "--data_dir={data}/multi30k",
 )
 # Arguments of experiments/run.py, by what is trained on, and at which scale.
 SETUPS = {
-    "coco_objects": (
-        f"--config={CONFIGS}/captioning/coco_objects.py",
-        "--data_dir={data}/coco_val2017",
+    "coco_objects": COCO_OBJECTS,
+    # At the width of NG-SAN's paper.
+    "coco_objects_wide": (
+        *(*COCO_OBJECTS, "--config.model.model_dim=512"),
+        *("--config.model.feedforward_dim=2048", "--config.model.num_heads=8"),
     ),
     "scenes": (),
     **{
@@ -179,6 +185,8 @@ PLAN = (
     _norms("proposals_pre", 1, (None, "instance"), 40),
     _norms("proposals_pre", 4, (None, "instance"), 40),
     _norms("proposals", 1, ("instance_centre", "instance_noisy", "noise"), 40),
+    # Whether width decides.
+    _norms("coco_objects_wide", 1, (None, "instance"), 3),
     # Normalizations and geometries.
     Training("ngsan_2", "ngsan_2", "coco_objects"),
     Training("ngsan_3", "ngsan_3", "coco_objects"),
@@ -190,6 +198,7 @@ PLAN = (
     Training("aoanet_4_scenes", "aoanet_4", "scenes"),
     Training("effects_gates_0", "effects_gates", "asked_scenes_0", minutes=5),
     Training("effects_gates_30", "effects_gates", "asked_scenes_30", minutes=5),
+    Training("effects_lstm", "effects_lstm", "asked_scenes_0", minutes=5),
     # Areas.
     Training("effects_areas", "effects_areas", "multi30k"),
     Training(

@@ -12,6 +12,7 @@ from keras_caption.compilation import compile_from_second_call, compile_function
 from keras_caption.decoding.beam_search import beam_search
 from keras_caption.decoding.evidence import ObjectEvidence
 from keras_caption.decoding.greedy_search import greedy_search
+from keras_caption.decoding.hook import Hook
 from keras_caption.decoding.length_limits import length_limits
 from keras_caption.decoding.sampling import policy, sample
 from keras_caption.decoding.scheduled_sampling import scheduled_sampling
@@ -21,6 +22,7 @@ from keras_caption.settings.options import DecodingOptions
 __all__ = [
     "Decoding",
     "DecodingOptions",
+    "Hook",
     "ObjectEvidence",
     "beam_search",
     "compile_from_second_call",

@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Int32
+from jaxtyping import Bool, Float32, Int, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.decoding.box_relations import GEOMETRY, part_of
 from keras_caption.decoding.evidence_tables import EvidenceTables
+from keras_caption.decoding.hook import Hook
+from keras_caption.decoding.rules import NEG_INF
 from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.object_evidence import RELATIONS
@@ -17,7 +19,7 @@ from keras_caption.text import EOS
 PERSON = CATEGORIES.index("person")
 
 
-class ObjectEvidence(EvidenceTables):
+class ObjectEvidence(EvidenceTables, Hook):
     """Finds the tokens that the objects of an image support after a begun caption.
 
     A word is admissible if `keras_caption.features.object_evidence` names it and the
@@ -39,17 +41,13 @@ class ObjectEvidence(EvidenceTables):
 
     # === Evidence of images ===
 
-    def read(
-        self,
-        regions: Float[Tensor, "batch N dim"],
-        boxes: Float[Tensor, "batch N 4"],
-        region_mask: Bool[Tensor, "batch N"],
-    ) -> dict[str, Tensor]:
+    def read(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Computes the evidence of images.
 
         Args:
-            regions, boxes, region_mask: Inputs of a captioner of objects. The first 80
-                values of a region are categories.
+            inputs: dict of the inputs of a captioner of objects: `regions`, float
+                `(batch, N, dim)`, of which the first 80 values are categories; `boxes`,
+                float `(batch, N, 4)`; and `region_mask`, bool `(batch, N)`.
 
         Returns:
             dict of
@@ -66,6 +64,8 @@ class ObjectEvidence(EvidenceTables):
             - `implied`, float32 `(batch, words)`, 1 for words of places and actions
               with evidence.
         """
+        regions, boxes = inputs["regions"], inputs["boxes"]
+        region_mask = inputs["region_mask"]
         is_object = ops.logical_and(
             regions[..., : len(CATEGORIES)] > 0, ops.expand_dims(region_mask, -1)
         )
@@ -140,6 +140,16 @@ class ObjectEvidence(EvidenceTables):
         return ops.matmul(atoms, self.parts) >= self.parts.sum(axis=0)
 
     # === Admissible next tokens ===
+
+    def __call__(
+        self,
+        scores: Float32[Tensor, "rows vocabulary_size"],
+        tokens: Int32[Tensor, "rows length"],
+        index: Int[Tensor, ""],
+        state: dict[str, Tensor],
+    ) -> Float32[Tensor, "rows vocabulary_size"]:
+        """Forbids the tokens without evidence, see `Hook`."""
+        return ops.where(self.admissible(tokens, index, state), scores, NEG_INF)
 
     def admissible(
         self,

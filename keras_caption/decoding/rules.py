@@ -28,14 +28,11 @@ class Step:
             token.
         tokens: int32 `(rows, length)`; the first `index` tokens are generated.
         index: int scalar, position of the next token.
-        admissible: bool `(rows, vocabulary_size)`, tokens that the input supports; or
-            `None`, if it supports all.
     """
 
     log_probs: Float32[Tensor, "rows vocabulary_size"]
     tokens: Int32[Tensor, "rows length"]
     index: Int[Tensor, ""]
-    admissible: Bool[Tensor, "rows vocabulary_size"] | None = None
 
     @property
     def vocabulary_size(self) -> int:
@@ -47,22 +44,20 @@ class Step:
         return ops.where(is_token, self.log_probs, NEG_INF)
 
 
-def with_evidence(
-    scores: Float32[Tensor, "... vocabulary_size"],
-    admissible: Bool[Tensor, "... vocabulary_size"],
-) -> Float32[Tensor, "... vocabulary_size"]:
-    """Forbids the tokens without evidence."""
-    return ops.where(admissible, scores, NEG_INF)
-
-
 def choosing_scores(
-    step: Step, options: Decoding, per_example: dict[str, Tensor]
+    scores: Float32[Tensor, "rows vocabulary_size"],
+    step: Step,
+    options: Decoding,
+    per_example: dict[str, Tensor],
 ) -> Float32[Tensor, "rows vocabulary_size"]:
     """Computes the scores by which the next tokens are chosen.
 
-    A score is the log-probability of a token, unless an option changes or forbids it.
+    A score is the log-probability of a token, unless a hook or an option changes or
+    forbids it.
 
     Args:
+        scores: float32 `(rows, vocabulary_size)`, log-probabilities as hooks changed
+            them.
         step: `Step`.
         options: `Decoding`.
         per_example: dict of tensors with a value for each row, see
@@ -71,11 +66,7 @@ def choosing_scores(
     Returns:
         float32 `(rows, vocabulary_size)`.
     """
-    scores = step.log_probs + forbidden_log_probs(
-        step.vocabulary_size, options.allow_unk
-    )
-    if step.admissible is not None:
-        scores = with_evidence(scores, step.admissible)
+    scores = scores + forbidden_log_probs(step.vocabulary_size, options.allow_unk)
     for name, rule in RULES.items():
         value = per_example.get(name, getattr(options, name, None))
         # A default changes nothing: the graph does without its rule.

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Float32, Int, Int32
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
+from keras_caption.decoding.hook import with_hooks
 from keras_caption.decoding.rules import NEG_INF, Step, choosing_scores
 from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.settings.decoding import Decoding
@@ -28,8 +29,8 @@ class Search(abc.ABC):
             `"forbidden"`, int `(batch, phrases, longest)`, padded in front;
             `"min_length"`, `"length_penalty"`, `"repetition_penalty"`, `"temperature"`,
             `"top_k"` and `"top_p"`, each `(batch,)`, which replace the options of these
-            names; and `"evidence"`, a dict, what the decoder's `evidence` read of the
-            examples.
+            names; and `"hooks"`, a dict, what each of the decoder's `hooks_of(options)`
+            read of the examples.
     """
 
     def __init__(
@@ -103,12 +104,12 @@ class Search(abc.ABC):
         self, log_probs: Tensor, tokens: Tensor, index: Any, values: dict[str, Any]
     ) -> Tensor:
         """Computes the scores by which tokens are chosen, see `choosing_scores`."""
-        evidence = values["per_example"].get("evidence")
-        admissible = None
-        if evidence is not None:
-            admissible = self.decoder.evidence.admissible(tokens, index, evidence)
-        step = Step(log_probs, tokens, index, admissible)
-        return choosing_scores(step, self.options, values["per_example"])
+        scores, per_example = log_probs, values["per_example"]
+        if states := per_example.get("hooks"):
+            hooks = self.decoder.hooks_of(self.options)
+            scores = with_hooks(hooks, scores, tokens, index, states)
+        step = Step(log_probs, tokens, index)
+        return choosing_scores(scores, step, self.options, per_example)
 
     def option(self, name: str, values: dict[str, Any]) -> Any:
         """Returns the value of an option, or a tensor with a value for each row."""

@@ -84,7 +84,10 @@ class EngineGenerator(SentenceReader, EngineModel, Generation):
         return self.decoding.fixed(self.name, n, options)
 
     def encode(self, inputs: dict[str, Tensor]) -> Any:
-        raise InputError(
+        raise self._is_whole()
+
+    def _is_whole(self) -> InputError:
+        return InputError(
             f"The file of '{self.name}' holds the whole search: it shows neither "
             "attention nor texts while they grow."
         )
@@ -99,7 +102,7 @@ class EngineGenerator(SentenceReader, EngineModel, Generation):
     ) -> list[Generated]:
         """Generates captions of one batch, see `Generation.generate_batch`."""
         if attention:
-            self.encode(inputs)
+            raise self._is_whole()
         outputs = self.outputs(inputs)
         tokens, scores = outputs["tokens"], outputs["scores"]
         masks = [kind.memory_mask(inputs) for kind in self.kinds]

@@ -22,6 +22,7 @@ from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.constrained_beam import Required
 from keras_caption.decoding.evidence import ObjectEvidence
 from keras_caption.decoding.greedy_search import GreedySearch
+from keras_caption.decoding.hook import Hook
 from keras_caption.decoding.random_numbers import numbers_of_samples
 from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.decoding.sampling import Sampling
@@ -46,7 +47,6 @@ MAX_COMPILED = 32  # compiled functions of a model; each takes some megabytes
 # What is generated for one example: tokens `(n, T)`, log-probabilities `(n,)`, and for
 # each text its attention weights, or `None`.
 Generated = tuple[np.ndarray, np.ndarray, list[np.ndarray | None]]
-EVIDENCE_INPUTS = ("regions", "boxes", "region_mask")
 # Options that can exclude all texts of an example.
 LIMITING = (
     *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
@@ -367,8 +367,8 @@ class Generation(InputReader):
         limits = self.limits(inputs, options, per_example.get("prefix"))
         if limits is not None:
             per_example = {**per_example, "limits": limits}
-        if options.evidence:
-            per_example = {**per_example, "evidence": self.read_evidence(inputs)}
+        if states := self.read_hooks(options, inputs):
+            per_example = {**per_example, "hooks": states}
         if numbers is not None:
             return Sampling(self, options, numbers, per_example)
         # Required words need banks of a constrained beam, even of width 1.
@@ -376,9 +376,22 @@ class Generation(InputReader):
             return GreedySearch(self, options, per_example)
         return make_beam(self, options, per_example, required)
 
-    def read_evidence(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Computes the evidence of images, see `ObjectEvidence.read`."""
-        return self.evidence.read(**{name: inputs[name] for name in EVIDENCE_INPUTS})
+    @functools.cached_property
+    def hooks(self) -> dict[str, Hook]:
+        """Hooks of all searches, by names that a user chooses, see `Hook`."""
+        return {}
+
+    def hooks_of(self, options: Decoding) -> dict[str, Hook]:
+        """The hooks of a search: the evidence that options ask for, and `hooks`."""
+        evidence = {"evidence": self.evidence} if options.evidence else {}
+        return {**evidence, **self.hooks}
+
+    def read_hooks(
+        self, options: Decoding, inputs: dict[str, Tensor]
+    ) -> dict[str, dict[str, Tensor]]:
+        """What each of the hooks of a search reads of the inputs."""
+        hooks = self.hooks_of(options)
+        return {name: hook.read(inputs) for name, hook in hooks.items()}
 
     @functools.cached_property
     def evidence(self) -> ObjectEvidence:
@@ -646,7 +659,8 @@ class Generation(InputReader):
         The `MAX_COMPILED` functions that were used last are kept.
         """
         # The seed decides the numbers of samples, which are arguments of the function.
-        key = make, dataclasses.replace(options, seed=None), required, by_xla
+        hooks = tuple(self.hooks.items())
+        key = make, dataclasses.replace(options, seed=None), required, hooks, by_xla
         functions = self._compiled_functions
         function = functions.pop(key, None) or compile_function(
             make(self, options), self.variables, by_xla

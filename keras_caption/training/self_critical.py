@@ -12,8 +12,8 @@ from keras_caption.arguments import (
     check,
 )
 from keras_caption.decoding import Decoding, policy, sample
+from keras_caption.decoding.hook import with_hooks_everywhere
 from keras_caption.decoding.random_numbers import uniform_numbers
-from keras_caption.decoding.rules import with_evidence
 from keras_caption.decoding.search import chosen_log_probs, repeat_rows
 from keras_caption.errors import InputError, need_backend
 from keras_caption.keras_overrides import ReplicaTraining
@@ -121,10 +121,10 @@ class SelfCritical(ReplicaTraining, keras.Model):
         self.baseline = baseline
         self.samples = samples
         self.temperature = temperature
-        self.sampling = Decoding(max_length=max_length, temperature=temperature)
         self.cross_entropy = cross_entropy
         self.max_length = max_length
         self.seed = seed
+        self._sampling = Decoding(max_length=max_length, temperature=temperature)
         names = ("loss", "reward", "baseline", "advantage", "length", "entropy")
         self.trackers = [keras.metrics.Mean(name=name) for name in names]
         self.built = True
@@ -136,6 +136,11 @@ class SelfCritical(ReplicaTraining, keras.Model):
         super().compile(optimizer=optimizer, **kwargs)
         loss = self.model.loss or SequenceCrossEntropy()
         self.model.compile(self.optimizer, loss, jit_compile=self.jit_setting)
+
+    @property
+    def sampling(self):
+        """Options of the search that samples: evidence is the model's choice."""
+        return self._sampling.override(evidence=self.model.decoding.evidence)
 
     @property
     def metrics(self):
@@ -164,24 +169,23 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
         def encode(batch):
             inputs = self.model.read(batch)
-            needs_evidence = self.model.decoding.evidence
-            evidence = self.model.read_evidence(inputs) if needs_evidence else None
-            return self.model.encode(inputs), evidence
+            states = self.model.read_hooks(self.sampling, inputs)
+            return self.model.encode(inputs), states
 
         def explore(batch):
-            memory, evidence = encode(batch)
-            return self.explore(memory, evidence=evidence, **read)
+            memory, states = encode(batch)
+            return self.explore(memory, states=states, **read)
 
         def loss_of(batch, explored):
-            memory, evidence = encode(batch)
+            memory, states = encode(batch)
             # `explored` is given only if sampling and loss are compiled separately;
             # otherwise both read the memory computed here.
             if explored is None:
-                explored = self.explore(memory, evidence=evidence, **read)
+                explored = self.explore(memory, states=states, **read)
             tokens, rewards, baselines = explored
             # REINFORCE differentiates log p alone; rewards have no gradient.
             advantages = ops.stop_gradient(rewards - baselines)
-            loss, logs = self.loss_of(memory, tokens, advantages, evidence)
+            loss, logs = self.loss_of(memory, tokens, advantages, states)
             if self.cross_entropy:
                 likelihood = self.loss_of_references(memory, batch["references"])
                 loss = (1 - self.cross_entropy) * loss
@@ -208,13 +212,13 @@ class SelfCritical(ReplicaTraining, keras.Model):
             tracker.update_state(logs[tracker.name])
         return {tracker.name: tracker.result() for tracker in self.trackers}
 
-    def explore(self, memory, references, evidence=None, **read):
+    def explore(self, memory, references, states=None, **read):
         """Samples captions and scores them.
 
         Args:
             memory: Output of the model's `encode`.
             references: int32 `(batch, R, T)`.
-            evidence: Of the model's `read_evidence`, or `None`.
+            states: Of the model's `read_hooks`, or `None`.
             **read: Further tensors of the batch that the reward reads.
 
         Returns:
@@ -229,7 +233,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
             memory,
             self._numbers(batch, per_image),
             self.sampling,
-            per_example=None if evidence is None else {"evidence": evidence},
+            per_example={"hooks": states} if states else None,
             first_is_greedy=with_greedy,
         )
         rewards = self.reward(tokens, references, **read)
@@ -255,19 +259,20 @@ class SelfCritical(ReplicaTraining, keras.Model):
             self.seed, step, first + ops.arange(rows, dtype="int32"), self.max_length
         )
 
-    def loss_of(self, memory, tokens, advantages, evidence=None):
+    def loss_of(self, memory, tokens, advantages, states=None):
         """Computes the loss of sampled captions on this replica, and logs.
 
         Args:
             memory: Output of the model's `encode`.
             tokens: int32 `(batch * K, T)`, up to EOS, then PAD.
             advantages: float32 `(batch * K,)`.
-            evidence: Of the model's `read_evidence`, or `None`.
+            states: Of the model's `read_hooks`, or `None`.
         """
         logits = self.model.logits(shift_right(tokens), memory)
-        if evidence is not None:
-            admissible = self.admissible(tokens, repeat_rows(evidence, self.samples))
-            logits = with_evidence(logits, admissible)
+        if states:
+            hooks = self.model.hooks_of(self.sampling)
+            states = repeat_rows(states, self.samples)
+            logits = with_hooks_everywhere(hooks, logits, tokens, states)
         log_policy = policy(logits, self.temperature)  # (batch * K, T, vocabulary)
         chosen = chosen_log_probs(log_policy, tokens)
         terms = chosen * ops.expand_dims(advantages, 1)
@@ -277,24 +282,6 @@ class SelfCritical(ReplicaTraining, keras.Model):
             "entropy": part_of_mean(entropies, tokens != PAD),
         }
         return -part_of_mean(terms, tokens != PAD), logs
-
-    def admissible(self, tokens, evidence):
-        """Finds the tokens that could come at each position of sampled captions.
-
-        Args:
-            tokens: int32 `(rows, T)`.
-            evidence: dict, one row for each row of tokens.
-
-        Returns:
-            bool `(rows, T, vocabulary_size)`.
-        """
-        positions = ops.arange(self.max_length, dtype="int32")
-
-        def at(index):
-            before = ops.where(positions < index, tokens, PAD)
-            return self.model.evidence.admissible(before, index, evidence)
-
-        return ops.transpose(ops.map(at, positions), (1, 0, 2))
 
     def loss_of_references(self, memory, references):
         """Computes the cross-entropy of the references, averaged over their tokens."""

@@ -39,6 +39,19 @@ def model(words):
     )
 
 
+class Liked(kc.decoding.Hook):
+    """Raises the scores of some words by 2."""
+
+    def __init__(self, vocabulary, words):
+        self.bonus = 2.0 * np.isin(vocabulary.words, words.split())
+
+    def read(self, inputs):
+        return {}
+
+    def __call__(self, scores, tokens, index, state):
+        return scores + self.bonus
+
+
 def images_of(*images):
     """Inputs of images that are lists of a category and a box."""
     longest = max(2, *(len(objects) for objects in images))
@@ -114,7 +127,7 @@ def test_words_need_evidence(evidence, words, objects, prefix, admissible, exclu
     tokens = np.zeros((1, 12), "int32")
     ids = words.to_ids(prefix)
     tokens[0, : len(ids)] = ids
-    read = evidence.read(**inputs)
+    read = evidence.read(inputs)
     allowed = np.array(evidence.admissible(tokens, len(ids), read))[0]
     candidates = {words.words[i] for i in np.flatnonzero(allowed)}
     assert {*admissible.split()} <= candidates
@@ -133,7 +146,7 @@ def test_random_captions_end_and_name_what_is_there(evidence, words, rng):
         ]
         for _ in range(200)
     ]
-    found = evidence.read(**images_of(*images))
+    found = evidence.read(images_of(*images))
     step = tf.function(evidence.admissible)
     tokens, unfinished = (
         np.zeros((len(images), 16), "int32"),
@@ -319,6 +332,7 @@ def test_compiled_searches_heed_it(model, rng):
 def test_self_critical_training_samples_only_what_it_admits(model, rng, monkeypatch):
     """The gradient is that of log p among admissible tokens, in float64."""
     monkeypatch.setattr(model, "decoding", Decoding(evidence=True))
+    monkeypatch.setitem(model.hooks, "liked", Liked(model.vocabulary, "a of"))
     inputs = images_of(CAT, TWO, LAID, RIDING)
     references = np.full((4, 1, 6), EOS, "int32")
     reward = kc.rewards.CiderD.from_references(references)
@@ -328,9 +342,9 @@ def test_self_critical_training_samples_only_what_it_admits(model, rng, monkeypa
     )
     seen, loss_of = {}, trainer.loss_of
 
-    def seeing(memory, tokens, advantages, evidence):
-        seen.update(tokens=tokens, evidence=evidence)
-        loss, logs = loss_of(memory, tokens, ops.ones_like(advantages), evidence)
+    def seeing(memory, tokens, advantages, states):
+        seen.update(tokens=tokens, **states)
+        loss, logs = loss_of(memory, tokens, ops.ones_like(advantages), states)
         return seen.setdefault("loss", loss), logs
 
     monkeypatch.setattr(trainer, "loss_of", seeing)
@@ -341,7 +355,8 @@ def test_self_critical_training_samples_only_what_it_admits(model, rng, monkeypa
         np.pad(tokens[:, :-1], [(0, 0), (1, 0)], constant_values=BOS),
         model.encode(model.read(inputs)),
     )
-    scores = np.array(logits, "float64") / 2.0
+    scores = np.array(logits, "float64") + model.hooks["liked"].bonus
+    scores = scores / 2.0
     of_rows = {n: np.repeat(x, samples, axis=0) for n, x in seen["evidence"].items()}
     log_p = []
     for index in range(length):

@@ -173,9 +173,9 @@ MUTATIONS = [  # (file, tests), text, replacement
         "index < tokens.shape[1]",
     ),
     (
-        ("decoding/rules.py", ADMISSIBLE),
-        "(admissible, scores, NEG_INF)",
-        "(admissible, scores, scores - 1e6)",
+        ("decoding/evidence.py", ADMISSIBLE),
+        "index, state), scores, NEG_INF)",
+        "index, state), scores, scores - 1e6)",
     ),
     (
         ("models/generation.py", ADMISSIBLE),

@@ -22,11 +22,15 @@ def test_a_run_knows_its_commit_where_its_code_has_one(tmp_path):
     git("commit", "--quiet", "--allow-empty", "--message=Begin")
     commit.cache_clear()
     assert commit(code.parent) is None  # installed in the repository of something else
+    (tmp_path / "README.md").write_text("")
     git("add", ".")
     git("commit", "--quiet", "--message=Add code")
     commit.cache_clear()
     clean = commit(code.parent)
     assert len(clean) >= 10
+    (tmp_path / "README.md").write_text("A table that a run wrote.")
+    commit.cache_clear()
+    assert commit(code.parent) == clean
     code.write_text("1")
     commit.cache_clear()
     assert commit(code.parent) == f"{clean}-dirty"
