@@ -196,7 +196,8 @@ def test_a_gallery_asks_the_server_that_is_beside_it():
     options = make_parser().parse_args([models, *arguments])
     text = (folder / "vision.yml").read_text()
     [model] = yaml.safe_load(text)["Models"]
-    [other] = yaml.safe_load(text[text.index("# - Type") :].replace("# ", "  "))
+    _, *commented = re.findall(r"^  # (.*)$", text, re.M)  # the first says what it is
+    [other] = yaml.safe_load("\n".join(commented))
     for described in model, other:
         assert described["Model"] in options.models
         address = urllib.parse.urlsplit(described["Service"]["Uri"])
