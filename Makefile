@@ -1,8 +1,9 @@
 # make install  sets up .venv, with the program keras-caption and all that it needs
 # make run      trains, scores and exports a captioner on the built-in data
-# make test     checks the style and the imports, and runs the tests
+# make test     checks the style and the imports, and runs the quick tests
+# make test-rest  runs all other tests
 # make docs     builds the documentation, with the API, into site/html
-# All set up what they need, in .venv: `test` and `docs` the tests' packages too.
+# All set up what they need, in .venv: the tests and `docs` the tests' packages too.
 
 # Processes of the tests, each of up to 5 GB: `make test PROCESSES=4`
 PROCESSES ?= 2
@@ -14,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL = install() { $(BIN)/python -m uv pip install "$$@" || \
     $(PIP) install "$$@"; }; install
 
-.PHONY: install run test docs lint format clean
+.PHONY: install run test test-rest docs lint format clean
 
 install: .venv/installed
 
@@ -22,9 +23,15 @@ run: .venv/installed
 	$(BIN)/python experiments/run.py --config scenes --resume
 
 # With `loadfile`, pytest-xdist waits for ever once it has replaced a process that died.
+# With `-v`, it says more than that it brings up nodes.
+PYTEST = $(BIN)/python -m pytest -v --numprocesses $(PROCESSES) --dist loadfile \
+    --no-loadscope-reorder --max-worker-restart 0
+
 test: lint
-	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile \
-	    --no-loadscope-reorder --max-worker-restart 0
+	$(PYTEST) -m 'not slow'
+
+test-rest: .venv/installed-tests
+	$(PYTEST) -m slow
 
 docs: .venv/installed-tests
 	$(BIN)/python docs/site.py

@@ -1,11 +1,14 @@
 """Folders of files that are kept for later processes, and only save time."""
 
+import atexit
 import contextlib
+import functools
 import hashlib
 import os
 import pathlib
 import re
 import shutil
+import tempfile
 import uuid
 
 from keras_caption.progress import report
@@ -23,6 +26,14 @@ def cache_folder() -> pathlib.Path | None:
     cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     folder = os.environ.get(FOLDER, str(pathlib.Path(cache) / "keras_caption"))
     return pathlib.Path(folder).absolute() if folder else None
+
+
+@functools.cache
+def own_folder() -> pathlib.Path:
+    """A folder of this process, for what is not kept."""
+    temporary = tempfile.TemporaryDirectory()
+    atexit.register(temporary.cleanup)
+    return pathlib.Path(temporary.name)
 
 
 class Cache:

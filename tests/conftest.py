@@ -10,6 +10,8 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from counts import Counts
+from durations import SLOW, Durations, is_slow, read_seconds
 from tensorflow.python.framework import ops
 
 import keras_caption as kc
@@ -58,7 +60,28 @@ SLOWEST = (
 )
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption("--record", help="file for the processor time of each test")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: of `make test-rest`, by its duration")
+    config.pluginmanager.register(Durations(config.option.record))
+    if getattr(config.option, "numprocesses", None):
+        config.pluginmanager.register(Counts(config))
+
+
+# Of all collected tests, before pytest selects among them by marks.
+ALL_TESTS = pytest.StashKey[dict[str, bool]]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    slow = read_seconds(SLOW)
+    for item in items:
+        if is_slow(item.nodeid, slow):
+            item.add_marker("slow")
+    config.stash[ALL_TESTS] = {x.nodeid: is_slow(x.nodeid, slow) for x in items}
     items.sort(key=lambda item: (*SLOWEST, item.path.name).index(item.path.name))
 
 

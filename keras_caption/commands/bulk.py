@@ -45,6 +45,8 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.detection import (
     DETECTOR,
+    LITE_DETECTOR,
+    LITE_HELP,
     add_details,
     add_detector_options,
     add_model_option,
@@ -105,7 +107,7 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
         detector = {
             "detector": options.detector,
             "confidence": options.confidence,
-            "default_detector": DETECTOR,
+            "default_detector": LITE_DETECTOR if engine == "litert" else DETECTOR,
             "second_opinion": getattr(options, "second_opinion", False),
         }
     if task == "caption":
@@ -180,7 +182,7 @@ def parser_of(task: str) -> Parser:
         )
     else:
         add_model_option(parser, DEFAULTS[task])
-        add_detector_options(parser)
+        add_detector_options(parser, *([LITE_HELP] if task == "caption" else []))
     if task == "caption":
         add_second_opinion(parser, default=False)
         add_details(parser)

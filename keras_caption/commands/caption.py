@@ -6,18 +6,20 @@ r"""Captions photos or clips with a trained model.
     keras-caption caption photo.jpg --model saved_models/spatial_prepared \
         --figure attention.png
     keras-caption caption clip.mp4 --model saved_models/video_nsa_prepared
-    keras-caption caption photo.jpg --engine litert
+    keras-caption caption photo.jpg --engine keras
 
 The default model, ngsan_coco, captions the objects that --detector finds. The default
-detector is dfine_nano_coco of KerasHub, which is downloaded once; a YOLOX network as a
-.keras file is another. Another model needs an extractor, which models have that were
-trained on photos or clips prepared by `keras-caption prepare`, or objects as regions,
-as models trained on coco_objects. The folder of a run stands for the best.keras in it.
-Models that are separated by commas form an ensemble.
+detector is downloaded once: yolox_nano on LiteRT, or dfine_nano_coco of KerasHub; a
+YOLOX network as a .keras file is another. Another model needs an extractor, which
+models have that were trained on photos or clips prepared by `keras-caption prepare`, or
+objects as regions, as models trained on coco_objects. The folder of a run stands for
+the best.keras in it. Models that are separated by commas form an ensemble.
 
-With --engine litert, LiteRT runs the model and the detector. The captions are the
-same, and Keras and TensorFlow, which take seconds to start, are not needed. Models that
-are not in LiteRT's format are converted once, by TensorFlow, and kept.
+LiteRT, if it is installed, runs the default model with a detector that needs no
+conversion, and without options that it lacks: those of decoding, --n_best, --figure and
+--import. Keras and TensorFlow, which take seconds to start, are not needed then. With
+--engine litert, LiteRT runs any model; models and detectors that are not in its format
+are converted once, by TensorFlow, and kept. The same objects have the same captions.
 
 With the extra backbones, each detected object is classified once more, which mends the
 categories of animals; --no-second_opinion turns it off.
@@ -39,6 +41,7 @@ import collections
 import contextlib
 import functools
 import glob
+import importlib.util
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -60,7 +63,8 @@ from keras_caption.commands.command_line import (
     with_confidence,
 )
 from keras_caption.commands.detection import (
-    DETECTOR,
+    LITE_DETECTOR,
+    LITE_HELP,
     add_details,
     add_detector_options,
     add_model_option,
@@ -71,11 +75,13 @@ from keras_caption.commands.detection import (
 from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
 from keras_caption.errors import need_packages
+from keras_caption.formats import built_in
 from keras_caption.formats.folders import describe_passed_over
 from keras_caption.formats.model_files import reads_clips
 from keras_caption.formats.photo_metadata import is_described
 from keras_caption.predict import BATCH_SIZE
 from keras_caption.progress import progress, report
+from keras_caption.serving.engine_cache import needs_no_tensorflow
 from keras_caption.serving.load_lite import load_lite
 
 MODEL = "ngsan_coco"
@@ -97,7 +103,7 @@ def make_parser() -> Parser:
     )
     add_model_option(parser, MODEL)
     add_engine_option(parser)
-    add_detector_options(parser)
+    add_detector_options(parser, LITE_HELP)
     add_second_opinion(parser)
     add_details(parser)
     parser.add_argument(
@@ -170,6 +176,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def caption(options, outputs):
     """Captions all files; returns the exit status."""
+    if options.engine is None and suits_litert(options):
+        options.engine = "litert"
     engine = engine_for(options.model, options)
     predictor = None
     clips = reads_clips(options.model)
@@ -236,6 +244,25 @@ def caption(options, outputs):
     return 1 if skipped.records or missing else 0
 
 
+def suits_litert(options: Any) -> bool:
+    """Whether LiteRT, if it is installed, runs what the command line asks for.
+
+    The model is then in the package for LiteRT, and its detector needs no TensorFlow.
+    """
+    [model, *others], detector = options.model, options.detector
+    file = built_in.models().get(model)
+    return (
+        not others
+        and file is not None
+        and (file.resolve(), "litert") in built_in.engines()
+        and (detector is None or needs_no_tensorflow(detector))
+        and not (decoding_of(options) or options.figure)
+        and not (getattr(options, "import") or options.jit_compile)
+        and (options.n_best or 1) == 1
+        and all(map(importlib.util.find_spec, ("ai_edge_litert", "PIL")))
+    )
+
+
 def write(
     row: dict[str, Any], image: np.ndarray | None, outputs: Sequence, skipped: Skipped
 ) -> bool:
@@ -272,7 +299,7 @@ def captioner_of(options: Any, engine: str) -> Any:
     lite = None
     if engine == "litert":
         need_packages("PIL")
-        names = options.detector, DETECTOR
+        names = options.detector, LITE_DETECTOR
         second = options.second_opinion
         lite = load_lite(*models, *names, options.confidence, second)
     if lite is None:

@@ -7,13 +7,17 @@ from typing import Any
 import keras_caption as kc
 from keras_caption.commands.command_line import names, share
 from keras_caption.errors import need_packages
+from keras_caption.features.yolox_download import YOLOX_NANO
 from keras_caption.formats import built_in
 from keras_caption.formats.suffixes import suffix_of
 from keras_caption.predict import RecordPredictor
 
 DETECTOR = "dfine_nano_coco"
+LITE_DETECTOR = YOLOX_NANO  # of LiteRT, which needs no TensorFlow
 # What detectors in files need, by their suffixes; others need KerasHub.
 NEEDED = {".keras": [], ".onnx": ["onnxruntime"], ".tflite": ["ai_edge_litert"]}
+NEEDED[LITE_DETECTOR] = NEEDED[".onnx"]
+LITE_HELP = f"defaults to {DETECTOR}, on LiteRT to {LITE_DETECTOR}, also downloaded"
 CONFIDENCE = {
     "type": share,
     "help": "least score of an object; defaults to 0.3, or to 0.15 if the model reads "
@@ -44,7 +48,7 @@ def need_detector(models: Sequence[str], detector: str | None) -> None:
     if not {*models} & {*built_in.models()}:
         return
     suffix = suffix_of(detector or "")
-    need_packages("PIL", *NEEDED.get(suffix, ["keras_hub"]))
+    need_packages("PIL", *NEEDED.get(suffix or detector, ["keras_hub"]))
 
 
 def add_detector_options(

@@ -25,8 +25,8 @@ def add_engine_option(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=(KERAS, *NAMES),
         help="what runs the model: keras, the default unless a model is a file of "
-        "another; or litert, onnx or openvino, for which it is exported once, with its "
-        "own options of decoding",
+        "another or `caption` can do without Keras; or litert, onnx or openvino, for "
+        "which it is exported once, with its own options of decoding",
     )
 
 

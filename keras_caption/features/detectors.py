@@ -1,4 +1,5 @@
 import functools
+import os
 from typing import Any
 
 from keras_caption.features.coloured_objects import ColouredObjects
@@ -11,6 +12,7 @@ from keras_caption.features.object_detector import ObjectDetector
 from keras_caption.features.photo_classifier import PhotoClassifier
 from keras_caption.features.second_opinion import SecondOpinion, with_second_opinion
 from keras_caption.features.yolox import Yolox
+from keras_caption.features.yolox_download import YOLOX_NANO, download_yolox
 from keras_caption.formats.detector_files import SUFFIXES
 from keras_caption.formats.keras_files import load_keras
 from keras_caption.formats.suffixes import suffix_of
@@ -31,8 +33,9 @@ def load_detector(
 
     Args:
         name: str, name of a KerasHub preset of an object detector, which is downloaded
-            once, or its folder; the path of a `.keras` file of a network, see `Yolox`
-            and `NanoDet`; or the path of an `.onnx` or `.tflite` file, see
+            once, or its folder; `yolox_nano`, which is downloaded for
+            `EngineDetector`; the path of a `.keras` file of a network, see `Yolox` and
+            `NanoDet`; or the path of an `.onnx` or `.tflite` file, see
             `EngineDetector`.
         confidence: float in [0, 1], least score of an object. Defaults to 0.3, and to
             0.15 with `coloured`: the model then reads the scores itself.
@@ -51,6 +54,8 @@ def load_detector(
     coloured = coloured or network is not None
     if confidence is None:
         confidence = 0.15 if coloured else 0.3
+    if name == YOLOX_NANO:
+        name = os.fspath(download_yolox())
     suffix = suffix_of(name)
     if suffix == ".keras":
         loaded = load_keras(name)

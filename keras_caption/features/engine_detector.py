@@ -9,16 +9,11 @@ from keras import ops
 
 from keras_caption.errors import InputError
 from keras_caption.features.categories import COCO_IDS
+from keras_caption.features.cells import DEVIATION, MEAN, cells_of
 from keras_caption.features.nanodet import NanoDet, decode_nanodet
 from keras_caption.features.object_detector import Detected, Images, ObjectDetector
 from keras_caption.features.suppression import Suppression
-from keras_caption.features.yolox import (
-    DEVIATION,
-    MEAN,
-    Yolox,
-    cells_of,
-    decode_yolox,
-)
+from keras_caption.features.yolox import Yolox, decode_yolox
 from keras_caption.formats.detector_files import open_detector
 
 CLASSES = len(COCO_IDS)

@@ -1,3 +1,5 @@
+import dataclasses
+import json
 import os
 import pathlib
 from collections.abc import Sequence
@@ -11,7 +13,11 @@ from keras_caption.errors import InputError
 from keras_caption.features.categories import CATEGORIES, GREY, objects_of
 from keras_caption.features.photos import check_photos, pixels_of, read_photo
 from keras_caption.features.suppression import Suppression
-from keras_caption.formats.engine_files import open_engine, read_description
+from keras_caption.formats.engine_files import (
+    DESCRIPTION,
+    open_engine,
+    read_description,
+)
 
 
 class LiteDetector:
@@ -119,6 +125,31 @@ class LiteDetector:
         image[:height, :width] = resized(pixels, height, width)
         extents = np.array([width, height], "float32") / np.float32(size)
         return {"images": image, "extents": extents}
+
+
+def write_description(
+    folder: pathlib.Path,
+    name: str,
+    image_size: int,
+    keeps_proportions: bool,
+    max_objects: int,
+    suppression: Suppression,
+) -> None:
+    """Writes what `LiteDetector` reads beside the file of a network.
+
+    Args:
+        folder: Path of the folder.
+        name, image_size, keeps_proportions, max_objects, suppression: As in
+            `ObjectDetector`.
+    """
+    described = {
+        "name": name,
+        "image_size": image_size,
+        "keeps_proportions": keeps_proportions,
+        "max_objects": max_objects,
+        "suppression": dataclasses.asdict(suppression),
+    }
+    (folder / DESCRIPTION).write_text(json.dumps(described), encoding="utf-8")
 
 
 def resized(

@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -9,13 +8,11 @@ from keras import ops
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.categories import COCO_IDS
+from keras_caption.features.cells import DEVIATION, MEAN, cells_of
 from keras_caption.features.object_detector import Detected, Images, ObjectDetector
 from keras_caption.features.suppression import Suppression
 
 MULTIPLE = 32  # the size of an image is a multiple of these pixels
-# Mean and standard deviation of ImageNet's colours, red, green and blue.
-MEAN = (123.675, 116.28, 103.53)
-DEVIATION = (58.395, 57.12, 57.375)
 # Boxes in pixels, and scores of the categories, of all cells.
 Decoded = tuple[Float32[Tensor, "batch cells 4"], Float32[Tensor, "batch cells 80"]]
 
@@ -138,17 +135,3 @@ def decode_yolox(
     halves = ops.exp(predictions[..., 2:4]) * strides / 2
     boxes = ops.concatenate([centres - halves, centres + halves], axis=-1)
     return boxes, predictions[..., 4:5] * predictions[..., 5:]
-
-
-def cells_of(
-    size: int, strides_of_grids: Sequence[int]
-) -> tuple[Float32[np.ndarray, "cells 2"], Float32[np.ndarray, "cells 1"]]:
-    """Columns and rows of all cells, `(cells, 2)`, and their strides, `(cells, 1)`."""
-    cells, strides = [], []
-    for stride in strides_of_grids:
-        count = -(-size // stride)  # a grid has a cell for the rest of an image
-        rows, columns = np.mgrid[:count, :count]
-        cells.append(np.stack([columns.ravel(), rows.ravel()], axis=1))
-        strides.append(np.full((rows.size, 1), stride))
-    cells, strides = (np.concatenate(x).astype("float32") for x in (cells, strides))
-    return cells, strides

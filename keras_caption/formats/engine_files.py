@@ -18,6 +18,7 @@ from keras_caption.progress import silent
 DESCRIPTION = "model.json"
 DETECTOR = "detector"  # folder of a captioner's detector, within its own
 CLASSIFIER = "classifier"  # and that of the classifier of its objects
+DETECTOR_FILES = (DESCRIPTION, "model.*")  # in it
 FORMAT = 2  # of exports; files that are kept of another are made anew
 FILES = {"openvino": "model.xml", "onnx": "model.onnx", "litert": "model.tflite"}
 NAMES = {"openvino": "OpenVINO", "onnx": "ONNX Runtime", "litert": "LiteRT"}

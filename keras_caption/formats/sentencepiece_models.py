@@ -3,13 +3,13 @@
 import functools
 from typing import Any
 
-from keras_caption.errors import missing_extras
+from keras_caption.formats.messages import message_class
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = range(1, 6)  # types of pieces
 # Fields of sentencepiece_model.proto, by message: name, number and type. Protobuf keeps
 # all other fields unchanged.
 FIELDS = {
-    "Model": (("pieces", 1, "Piece"), ("trainer_spec", 2, "Trainer")),
+    "Model": (("pieces", 1, "repeated Piece"), ("trainer_spec", 2, "Trainer")),
     "Piece": (("piece", 1, "string"), ("score", 2, "float"), ("type", 3, "int32")),
     "Trainer": (
         ("vocab_size", 4, "int32"),
@@ -20,7 +20,6 @@ FIELDS = {
         ),
     ),
 }
-REPEATED = ("pieces",)
 DEFAULTS = {"type": NORMAL}  # of fields whose default is not 0
 
 
@@ -39,28 +38,4 @@ def parse_model(content: bytes) -> Any:
 
 @functools.cache
 def _model_class():
-    """Builds the class of the message `Model`.
-
-    SentencePiece's own class, in `sentencepiece_model_pb2`, is generated for a version
-    of protobuf, and cannot be imported with an older one.
-    """
-    with missing_extras():
-        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    file = descriptor_pb2.FileDescriptorProto(name="subwords.proto", package="subwords")
-    for message_name, fields in FIELDS.items():
-        message = file.message_type.add(name=message_name)
-        for name, number, kind in fields:
-            label = "REPEATED" if name in REPEATED else "OPTIONAL"
-            message.field.add(
-                name=name,
-                number=number,
-                label=f"LABEL_{label}",
-                type=f"TYPE_{'MESSAGE' if kind in FIELDS else kind.upper()}",
-                type_name=f".subwords.{kind}" if kind in FIELDS else None,
-                default_value=str(DEFAULTS[name]) if name in DEFAULTS else None,
-            )
-    pool = descriptor_pool.DescriptorPool()  # the default one may hold SentencePiece's
-    pool.Add(file)
-    descriptor = pool.FindMessageTypeByName("subwords.Model")
-    return message_factory.GetMessageClass(descriptor)
+    return message_class(FIELDS, "Model", DEFAULTS)

@@ -1,27 +1,29 @@
 """Files of models and detectors for an engine, each written once and kept."""
 
-import atexit
 import functools
 import hashlib
 import importlib.metadata
 import importlib.util
 import os
 import pathlib
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import keras_caption
-from keras_caption.caches import Cache, cache_folder, delete
+from keras_caption.caches import Cache, cache_folder, delete, own_folder
 from keras_caption.errors import InputError
 from keras_caption.features.efficientnet_lite import EFFICIENTNET_LITE, weights_path
+from keras_caption.features.lite_yolox import write_yolox
+from keras_caption.features.yolox_download import YOLOX_NANO, download_yolox
 from keras_caption.formats import built_in
 from keras_caption.formats.engine_files import (
+    DESCRIPTION,
     FORMAT,
     NAMES,
     SUFFIXES,
     engine_file,
 )
+from keras_caption.formats.faults import check_file
 from keras_caption.formats.model_files import model_file
 from keras_caption.formats.suffixes import suffix_of
 from keras_caption.progress import report, silent
@@ -69,25 +71,40 @@ def detector_of(detector: str) -> pathlib.Path:
     """Returns the file of a detector for LiteRT, and writes it if needed.
 
     Args:
-        detector: As in `keras_caption.features.load_detector`.
+        detector: As in `keras_caption.features.load_detector`. A YOLOX network in an
+            `.onnx` file, as `yolox_nano` is, needs no TensorFlow.
 
     Raises:
         InputError: If there is no such detector, or LiteRT lacks one of its operations.
     """
+    path = download_yolox() if detector == YOLOX_NANO else pathlib.Path(detector)
+    if suffix_of(path) == ".onnx":
+        check_file(path)
+        write = functools.partial(write_yolox, path)
+        return kept(detector, "litert", digest_of(path), write, by_tensorflow=False)
     if file := engine_file(detector):
         return file
 
-    def write(folder):
+    def write_exported(folder):
         from keras_caption.serving.engine_export import export_detector
 
         export_detector(keras_caption.features.load_detector(detector), folder)
 
     if os.path.exists(detector):
-        digest = digest_of(pathlib.Path(detector))
+        digest = digest_of(path)
     else:  # a preset, of which a version of KerasHub has one
         digest = hashlib.sha256(f"{detector} {version_of('keras-hub')}".encode())
         digest = digest.hexdigest()
-    return kept(detector, "litert", digest, write)
+    return kept(detector, "litert", digest, write_exported)
+
+
+def needs_no_tensorflow(detector: str) -> bool:
+    """Whether `detector_of` returns a detector for LiteRT without TensorFlow."""
+    if detector == YOLOX_NANO:
+        return True
+    file = engine_file(detector)  # perhaps that of another program, or engine
+    is_lite = file is not None and SUFFIXES[suffix_of(file)] == "litert"
+    return is_lite and file.with_name(DESCRIPTION).is_file()
 
 
 def classifier_of(folder: pathlib.Path) -> pathlib.Path:
@@ -111,7 +128,11 @@ def classifier_of(folder: pathlib.Path) -> pathlib.Path:
 
 
 def kept(
-    name: Any, engine: str, digest: str, write: Callable[[pathlib.Path], None]
+    name: Any,
+    engine: str,
+    digest: str,
+    write: Callable[[pathlib.Path], None],
+    by_tensorflow: bool = True,
 ) -> pathlib.Path:
     """Returns the file for an engine in a kept folder, and writes it if needed.
 
@@ -122,21 +143,25 @@ def kept(
         engine: str, name of the engine.
         digest: str, hash of the model or detector.
         write: Function of a path that writes the folder.
+        by_tensorflow: bool, whether writing takes TensorFlow, and long.
     """
     key = f"{digest[:32]}-{engine}-{FORMAT}"
     cache = engines()
     found = cache.find(key).get(key) or own_folder() / key
     if file := engine_file(found):
         return file
-    if not importlib.util.find_spec("tensorflow"):
-        raise InputError(
-            f"{name} is not for {NAMES[engine]} yet, and TensorFlow converts it: "
-            "pip install 'keras-caption[photos]', or name a folder that "
-            f"`keras-caption export --format {engine}` wrote."
-        )
-    report(f"Converting {name} for {NAMES[engine]}, once.")
     made = own_folder() / key
-    with silent():  # converters print what they do
+    if by_tensorflow:
+        if not importlib.util.find_spec("tensorflow"):
+            raise InputError(
+                f"{name} is not for {NAMES[engine]} yet, and TensorFlow converts it: "
+                "pip install 'keras-caption[photos]', or name a folder that "
+                f"`keras-caption export --format {engine}` wrote."
+            )
+        report(f"Converting {name} for {NAMES[engine]}, once.")
+        with silent():  # converters print what they do
+            write(made)
+    else:
         write(made)
     entry = cache.keep(key, made)
     if entry is not None:
@@ -149,14 +174,6 @@ def engines() -> Cache:
     """The kept files for engines."""
     folder = cache_folder()
     return Cache(folder and folder / "engines", "files for engines")
-
-
-@functools.cache
-def own_folder() -> pathlib.Path:
-    """A folder of this process for what it converts."""
-    temporary = tempfile.TemporaryDirectory()
-    atexit.register(temporary.cleanup)
-    return pathlib.Path(temporary.name)
 
 
 def digest_of(path: pathlib.Path) -> str:

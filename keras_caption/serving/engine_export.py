@@ -17,7 +17,14 @@ from keras_caption.decoding import Decoding
 from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features import ObjectDetector, PhotoClassifier, SecondOpinion
-from keras_caption.formats.engine_files import CLASSIFIER, DESCRIPTION, DETECTOR, NAMES
+from keras_caption.features.lite_detector import write_description
+from keras_caption.formats.engine_files import (
+    CLASSIFIER,
+    DESCRIPTION,
+    DETECTOR,
+    DETECTOR_FILES,
+    NAMES,
+)
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
 from keras_caption.models.engine_model import description_of
@@ -40,7 +47,6 @@ OPSET = 18
 NOT_HELD = ("temperature", "prefix", "forbidden", "required")  # options of decoding
 CARD = "README.md"
 TEXTS = ("vocabulary", "source", "question", "answers")
-DETECTOR_FILES = (DESCRIPTION, "model.*")
 EXPORTED = (
     *(CARD, "model.*", *(f"{name}.*" for name in TEXTS)),
     *(f"{DETECTOR}/{name}" for name in DETECTOR_FILES),
@@ -171,14 +177,14 @@ def export_detector(detector: ObjectDetector, path: str | os.PathLike) -> None:
     with replacing(path, DETECTOR_FILES) as partial:
         partial.mkdir()
         write(partial)
-        described = {
-            "name": detector.name,
-            "image_size": size,
-            "keeps_proportions": detector.keeps_proportions,
-            "max_objects": detector.max_objects,
-            "suppression": dataclasses.asdict(detector.suppression),
-        }
-        (partial / DESCRIPTION).write_text(json.dumps(described), encoding="utf-8")
+        write_description(
+            partial,
+            detector.name,
+            size,
+            detector.keeps_proportions,
+            detector.max_objects,
+            detector.suppression,
+        )
 
 
 def export_classifier(classifier: PhotoClassifier, path: str | os.PathLike) -> None:

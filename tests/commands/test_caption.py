@@ -521,6 +521,8 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
     for arguments in (
         ["caption", *by_litert, f"--output={tmp_path / 'litert.jsonl'}"],
         bulk,
+        # On LiteRT if it can be.
+        ["caption", of_all[0], f"--detector={engine_cache.detector_of(str(detector))}"],
         command,  # which has nothing to do
     ):
         program = [sys.executable, "-c", WITHOUT_KERAS, *arguments]

@@ -63,6 +63,70 @@ def yolox(category=16):
     return grids((8, 16, 32), kernels, [4, 81], 1)
 
 
+def yolox_network(rng):
+    """As YOLOX's `export_onnx.py` writes it, with one layer of each kind."""
+    nodes, constants = [], {"rows": np.int64([1, 85, -1])}
+    last, step = np.int64([2**63 - 1]), np.int64([2])
+    for name, value in (("0", [0]), ("1", [1]), ("2", [2]), ("3", [3])):
+        constants[name] = np.int64(value)
+    constants |= {"last": last, "step": step, "twice": np.float32([1, 1, 2, 2])}
+    constants["none"] = np.float32([])
+
+    def add(kind, inputs, output, **values):
+        nodes.append(node(kind, inputs, [output], **values))
+        return output
+
+    def conv(x, output, channels, outputs, size=1, stride=1, groups=1):
+        shape = outputs, channels // groups, size, size
+        scale = 1 / np.sqrt(shape[1] * size**2)
+        constants[f"k{output}"] = rng.normal(0, scale, shape).astype("f4")
+        constants[f"b{output}"] = rng.normal(0, 0.1, outputs).astype("f4")
+        values = {"strides": [stride] * 2, "pads": [size // 2] * 4, "group": groups}
+        return add("Conv", [x, f"k{output}", f"b{output}"], output, **values)
+
+    def swish(x):
+        return add("Mul", [x, add("Sigmoid", [x], f"sigmoid{x}")], f"swish{x}")
+
+    parts = []
+    for column in "01":
+        for row in "01":
+            rows = add("Slice", ["image", row, "last", "2", "step"], f"r{row}{column}")
+            bounds = [rows, column, "last", "3", "step"]
+            parts.append(add("Slice", bounds, f"part{row}{column}"))
+    x = add("Concat", parts, "focus", axis=1)
+    scaled = 0.002 * rng.normal(0, 1, (8, 12, 3, 3))  # pixels are up to 255
+    x = conv(x, "stem", 12, 8, size=3)
+    constants["kstem"] = scaled.astype("f4")
+    x = swish(x)
+    grids = []
+    for stride in (4, 8, 16, 32):
+        by_channel = conv(x, f"d{stride}", 8, 8, size=3, stride=2, groups=8)
+        x = swish(conv(by_channel, f"p{stride}", 8, 8))
+        grids.append(x)
+    grids = grids[1:]
+    pools = [
+        add("MaxPool", [grids[-1]], f"pool{n}", kernel_shape=[n, n], pads=[n // 2] * 4)
+        for n in (3, 5)
+    ]
+    grids[-1] = conv(add("Concat", [grids[-1], *pools], "pools", axis=1), "spp", 24, 8)
+    values = {"mode": "nearest", "nearest_mode": "floor"}
+    values["coordinate_transformation_mode"] = "asymmetric"
+    large = add("Resize", [grids[2], "none", "twice"], "large", **values)
+    grids[1] = add("Add", [grids[1], large], "sum")
+    rows = []
+    for i, grid in enumerate(grids):
+        boxes = conv(grid, f"boxes{i}", 8, 4)
+        chances = [
+            add("Sigmoid", [conv(grid, f"{name}{i}", 8, size)], f"{name}_{i}")
+            for name, size in (("object", 1), ("class", 80))
+        ]
+        whole = add("Concat", [boxes, *chances], f"whole{i}", axis=1)
+        rows.append(add("Reshape", [whole, "rows"], f"rows{i}"))
+    add("Concat", rows, "all", axis=2)
+    add("Transpose", ["all"], "output", perm=[0, 2, 1])
+    return nodes, constants, ["output"]
+
+
 def nanodet(category=16):
     """As NanoDet-Plus's: of white cells, all sides are one stride away."""
 

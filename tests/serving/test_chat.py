@@ -316,3 +316,11 @@ def test_a_wrong_chat_is_refused_in_one_sentence(client):
     }.items():
         answer = httpx.post(address, content=content, headers=headers)
         assert (answer.status_code, message in answer.text) == (400, True), answer.text
+
+
+def test_a_tagger_gets_a_caption(client):
+    # As exif-ai asks for a description.
+    parts = [image(), text("Describe this image.")]
+    messages = [{"role": "user", "content": parts}]
+    answer = client.chat.completions.create(model="captioner", messages=messages)
+    assert answer.choices[0].message.content == "photo "

@@ -5,6 +5,7 @@ import re
 import runpy
 import shutil
 import subprocess
+import urllib.parse
 
 import httpx
 import numpy as np
@@ -186,6 +187,24 @@ def test_the_configuration_of_tensorflow_serving_fits_together():
     for model in config.model_config_list.config:
         assert model.base_path == f"/models/{model.name}"
     assert folders["/models"].resolve() == PROJECT / "exports"
+
+
+def test_a_gallery_asks_the_server_that_is_beside_it():
+    folder = DEPLOY / "photoprism"
+    services = yaml.safe_load((folder / "compose.yaml").read_text())["services"]
+    models, *arguments = services["captions"]["command"]
+    options = make_parser().parse_args([models, *arguments])
+    text = (folder / "vision.yml").read_text()
+    [model] = yaml.safe_load(text)["Models"]
+    _, *commented = re.findall(r"^  # (.*)$", text, re.M)  # the first says what it is
+    [other] = yaml.safe_load("\n".join(commented))
+    for described in model, other:
+        assert described["Model"] in options.models
+        address = urllib.parse.urlsplit(described["Service"]["Uri"])
+        assert address.hostname in services
+        assert address.port == options.port
+    mounted = [x.partition(":")[0] for x in services["photoprism"]["volumes"]]
+    assert "./vision.yml" in mounted
 
 
 @pytest.mark.parametrize("name", ["server.yaml", "server-gpu.yaml"])
