@@ -91,7 +91,8 @@ class ObjectDetector(keras.Model):
         Returns:
             Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by `image_size`;
             scores, float32 `(batch, N)`, which may be below `confidence` or of padding,
-            and are NaN if the network returns NaN, see `with_nan`; and categories, int32 `(batch, N)`, indices into `COCO_IDS`, or -1.
+            and are NaN if the network returns NaN, see `with_nan`; and categories,
+            int32 `(batch, N)`, indices into `COCO_IDS`, or -1.
         """
         raise NotImplementedError
 
