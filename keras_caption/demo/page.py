@@ -252,9 +252,10 @@ def example_buttons(tab: str) -> list[tuple[gr.Button, list[str]]]:
     """Adds a button for each example of a tab; returns them with their values."""
     if tab not in EXAMPLES:
         return []
+    gr.HTML("<p class='kc-intro'>Or try an example:</p>")
     with gr.Row():
         return [
-            (gr.Button(values[-1].capitalize(), size="sm", min_width=120), values)
+            (gr.Button(values[-1].capitalize(), size="sm", min_width=80), values)
             for values in EXAMPLES[tab]
         ]
 
