@@ -2,10 +2,10 @@
 
 import json
 import pathlib
-import types
 import re
 import shutil
 import sys
+import types
 
 import h5py
 import hub_server
