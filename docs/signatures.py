@@ -4,11 +4,13 @@ Constructors of models have the options of `AttentionOptions`, of `BlockOptions`
 their base classes, each a keyword, as they are when the library is imported. A checker
 reads files only. It finds these constructors in a `.pyi` file beside each module, the
 models of `kc.models.create` in that of its module, and the options of decoding, which
-functions take as `**options`, in a `TypedDict`.
+functions take as `**options`, in a `TypedDict`. What `run --help` says of the built-in
+experiments is in a file too, `keras_caption/settings/catalogue.json`.
 """
 
 import ast
 import inspect
+import json
 import pathlib
 import subprocess
 import sys
@@ -16,9 +18,11 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import keras_caption as kc
+from keras_caption.commands.configuration import describe, make_config
 from keras_caption.models.constructors import passed_on
 from keras_caption.models.presets import PRESETS
 from keras_caption.models.task_model import TaskModel
+from keras_caption.settings.catalogue import FILE
 from keras_caption.settings.decoding import types
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
@@ -47,7 +51,8 @@ def files():
     presets = sys.modules["keras_caption.models.presets"]
     made[path_of(presets)] = stub_of(presets, overloads_of_create)
     made[PROJECT / "keras_caption" / "settings" / "options.py"] = options()
-    return {path: formatted(path, text) for path, text in sorted(made.items())}
+    made = {path: formatted(path, text) for path, text in sorted(made.items())}
+    return made | {FILE: catalogue()}
 
 
 def path_of(module):
@@ -67,6 +72,28 @@ def formatted(path, text):
         )
         text = done.stdout
     return text
+
+
+# === Built-in experiments ===
+
+
+def catalogue():
+    """The built-in experiments, for `keras_caption.settings.catalogue`.
+
+    They are JSON, a list of kinds of models, whose experiments have the same names. A
+    model is described by the values that differ from those of the first one.
+    """
+    kinds = {}
+    for name in kc.models.presets():
+        described = describe(*make_config(None, {"model.name": name}))
+        values = {value: (str(x), text) for value, (x, text) in described.items()}
+        kind = kinds.setdefault(tuple(values), {"values": values, "models": {}})
+        kind["models"][name] = {
+            value: entry
+            for value, entry in values.items()
+            if entry != kind["values"][value]
+        }
+    return json.dumps([*kinds.values()], indent=1) + "\n"
 
 
 # === Constructors ===

@@ -58,6 +58,12 @@ def need_backend(what: str, *names: str) -> None:
 # End of a message about a name that is not known.
 OWN = "What is registered in a file of your own needs --import FILE, or to be imported."
 
+
+def unknown_model(name: str, known: Iterable[str]) -> InputError:
+    """The error about the name of a preset that is not among the known ones."""
+    return InputError(f"There is no model named {name!r}. {hint(name, known)} {OWN}")
+
+
 # The extra of this package that installs each third-party module. Whatever imports one
 # in a function does so `with missing_extras()`.
 EXTRAS = {

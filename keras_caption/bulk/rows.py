@@ -13,7 +13,7 @@ from keras_caption.text import one_line
 DIGITS = 4
 COLUMNS = (
     *("id", "text", "score", "confidence", "unsure"),
-    *("n_best", "objects", "links", "error"),
+    *("doubt", "n_best", "objects", "links", "error"),
 )
 
 # The error of a record without a text that has no fault.
@@ -40,6 +40,7 @@ def row_of(name: str, prediction: Prediction, has_best: bool) -> Row:
         "score": round(float(prediction.score), DIGITS),
         "confidence": None if confidence is None else round(float(confidence), DIGITS),
         "unsure": bool(prediction.unsure),
+        "doubt": prediction.doubt,
         "n_best": [
             {"text": one_line(text), "score": round(float(score), DIGITS)}
             for text, score in best
@@ -52,7 +53,7 @@ def row_of(name: str, prediction: Prediction, has_best: bool) -> Row:
 
 def fault(name: str, reason: str) -> Row:
     """The row of a record that could not be read or answered."""
-    values = dict.fromkeys(("text", "score", "confidence", "unsure"))
+    values = dict.fromkeys(("text", "score", "confidence", "unsure", "doubt"))
     return {
         "id": to_text(name),
         **values,

@@ -16,10 +16,10 @@ that Beam knows. A record has the columns `image` (or photo, path, file_name), `
 the path of a photo, or to the file and number of a row.
 
 The output is PREFIX-00000-of-00008.jsonl and so on, with the columns id, text, score,
-confidence, unsure, n_best, objects with boxes, and error. A folder beside the shards,
-_PREFIX, counts the records of each shard and lists faults by kind. A record that cannot
-be read or answered has a row with an error; it does not affect other records. The same
-command resumes: finished shards are kept.
+confidence, unsure, doubt, n_best, objects with boxes, and error. A folder beside the
+shards, _PREFIX, counts the records of each shard and lists faults by kind. A record
+that cannot be read or answered has a row with an error; it does not affect other
+records. The same command resumes: finished shards are kept.
 
 Options that are not listed here are passed to Beam, as --name=value. `features` has the
 options of `keras-caption prepare`.

@@ -325,7 +325,8 @@ def lines_of(row: dict[str, Any], categories: Sequence[str] | None) -> list[str]
     photo = kc.results.to_text(row["photo"])
     if captions := row.get("n_best"):
         return [f"{photo}\t{x['score']:.4f}\t{x['caption']}" for x in captions]
-    text = with_confidence(row["caption"], row["confidence"], row["unsure"])
+    sure = row["confidence"], row["unsure"], row["doubt"]
+    text = with_confidence(row["caption"], *sure)
     if not row["caption"]:
         text = "nothing detected that it knows" if categories else "no words"
     return [f"{photo}: {text}"]
@@ -445,6 +446,7 @@ class Captions:
             "score": round(prediction.score, 4),
             "confidence": round(prediction.confidence, 4),
             "unsure": prediction.unsure,
+            "doubt": prediction.doubt,
             "objects": prediction.objects,
             "links": prediction.links,
         }

@@ -4,10 +4,12 @@ import copy
 from typing import Any
 
 from keras_caption import models, tasks
-from keras_caption.errors import InputError, hint
+from keras_caption.errors import InputError
 from keras_caption.formats.built_in import find_file
 from keras_caption.formats.python_files import failure, run_file
+from keras_caption.settings.catalogue import check_name
 from keras_caption.settings.run import (
+    DEFAULT_MODEL,
     RUN,
     Run,
     check_names,
@@ -17,7 +19,6 @@ from keras_caption.settings.run import (
 )
 from keras_caption.training.task import Task
 
-DEFAULT_MODEL = "ngsan"
 SELF_CRITICAL = "self_critical"
 
 
@@ -126,18 +127,7 @@ def complete_model(task, name, values, where):
 
 def apply(config, name, value):
     """Replaces the value of a name such as `model.num_layers`."""
+    check_name(config, name)
     group, _, key = name.rpartition(".")
-    values = config.get(group, {}) if group else config
-    if group and isinstance(values, dict) and values and key not in values:
-        # Similar names are searched in the group only: every name of the group is
-        # similar to this one by its first part.
-        raise InputError(f"--config.{group} has no {key!r}. {hint(key, values)}")
-    if not isinstance(values, dict) or isinstance(values.get(key, {}), dict):
-        known = [
-            f"{group}.{key}"
-            for group, values in config.items()
-            if isinstance(values, dict)
-            for key in values
-        ]
-        raise InputError(f"--config has no {name!r}. {hint(name, [*known, *RUN])}")
+    values = config[group] if group else config
     values[key] = None if value in ("None", "none") else value

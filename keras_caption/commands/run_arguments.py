@@ -2,6 +2,7 @@
 
 import argparse
 import pathlib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,8 @@ from keras_caption.formats.built_in import experiments, find_file
 from keras_caption.formats.model_files import model_file
 from keras_caption.formats.python_files import check_python_file
 from keras_caption.formats.runs import refuse_used
-from keras_caption.settings.run import Run, documentation
+from keras_caption.settings.catalogue import check_known, read_catalogue
+from keras_caption.settings.run import DEFAULT_MODEL, Run, documentation
 
 OF_RUN = {name: documentation(kind) for name, kind in Run.__annotations__.items()}
 # From a flag to a value of the configuration and its description.
@@ -56,7 +58,8 @@ def parse(
         arguments: List of str.
         description: str, the first part of the help. `--help` prints the help and ends
             the process. If the command line names a model or an experiment, the help
-            lists the values of the configuration too, and needs Keras.
+            lists the values of the configuration too; of an experiment, or with
+            other values, this needs Keras.
 
     Returns:
         The options of the run; and a dict from the name of a value of the
@@ -82,15 +85,30 @@ def parse(
         parser.exit()
     if not options.help:
         check_files(options)
-    import_library()
+    own = options.config is not None and options.config not in experiments()
+    is_known = not own and not is_imported()  # else names of a user's own code
+    if is_known:
+        model = DEFAULT_MODEL if options.config is None else None
+        model = settings.get("model.name", model)
+        check_known(model, [*settings])
     if options.help:
-        from keras_caption.commands.configuration import describe, make_config
+        if is_known and not options.config and settings.keys() == {"model.name"}:
+            values = read_catalogue()[model]
+        else:
+            import_library()
+            from keras_caption.commands.configuration import describe, make_config
 
-        values = describe(*make_config(options.config, settings))
+            values = describe(*make_config(options.config, settings))
         parser.epilog = "values of the configuration:\n" + "\n".join(listed(values))
         print(parser.format_help())
         parser.exit()
+    import_library()
     return options, settings
+
+
+def is_imported() -> bool:
+    """Whether the models are imported, to which files of `--import` may add."""
+    return "keras_caption.models" in sys.modules
 
 
 def check_files(options: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 import functools
 import html
 import pathlib
+import shutil
 import sys
 import threading
 import time
@@ -13,6 +14,7 @@ from typing import Any
 import gradio as gr
 from fastapi.middleware import Middleware
 
+from keras_caption.atomic import replacing
 from keras_caption.demo import views
 from keras_caption.demo.proxies import without_proxies
 from keras_caption.demo.uploads import (
@@ -24,7 +26,8 @@ from keras_caption.demo.uploads import (
     uploaded_path,
 )
 from keras_caption.errors import InputError
-from keras_caption.features import film_strip, read_photo
+from keras_caption.features import MAX_PIXELS, film_strip, read_photo
+from keras_caption.features.photos import readable_formats
 from keras_caption.formats.deadline import reading_until
 from keras_caption.models.cards import limits_of
 from keras_caption.serving import Limits, Prediction, Predictor
@@ -70,6 +73,29 @@ INTO_VIEW = """() => {
   if (shown.getBoundingClientRect().top > innerHeight / 2) shown.scrollIntoView()
 }"""
 TEXTS = "Words or phrases, separated by commas"
+HIDDEN = {"api_visibility": "private"}
+PHOTOS = pathlib.Path(__file__).parent / "photos"
+# The photo of an example, and the question about it.
+EXAMPLES = {
+    "photo": [["cat"], ["cup"], ["astronaut"]],
+    "question": [
+        ["cat", "What animal is it?"],
+        ["cup", "Is there a dog?"],
+        ["astronaut", "How many people are there?"],
+    ],
+}
+KEPT = (
+    f"{MAX_BYTES // 2**20} MB; uploads are removed after {KEPT_SECONDS // 60} minutes."
+)
+PHOTO_FILES = (
+    f"{', '.join(readable_formats())}, at most {MAX_PIXELS // 10**6} million pixels "
+    f"and {KEPT}"
+)
+FILES = {
+    "photo": PHOTO_FILES,
+    "question": PHOTO_FILES,
+    "clip": f"Clips that FFmpeg reads, at most {KEPT}",
+}
 
 
 def tab_of(name: str, predictor: Predictor) -> str:
@@ -196,21 +222,52 @@ def add_tab(tab: str, models: Mapping[str, Predictor]) -> None:
                         text("Forbidden words", info=TEXTS),
                     ]
             button = gr.Button(TABS[tab], variant="primary")
+            examples = example_buttons(tab)
         with gr.Column(scale=3, min_width=300):
             shown = gr.HTML(min_height=40, elem_id=f"kc-shown-{tab}")
-            gr.HTML(views.limits_view({n: limits(p) for n, p in models.items()}))
+            known = {"Files": [FILES[tab]]} if tab in FILES else {}
+            known |= {n: limits(p) for n, p in models.items()}
+            gr.HTML(views.limits_view(known))
     triggers = [button.click, *(x.submit for x in [*asked, *options] if is_text(x))]
     triggers += [x.upload for x in asked if tab in ("photo", "clip") and not is_text(x)]
-    answered = gr.on(
-        triggers,
-        functools.partial(respond, tab, models, len(asked)),
-        [*asked, first, second, count, *options],
-        shown,
-        concurrency_id="models",  # one request at a time in all tabs
-        concurrency_limit=1,
-        api_visibility="private",
-    )
-    answered.then(js=INTO_VIEW % f"kc-shown-{tab}", api_visibility="private")
+    answers = {
+        "fn": functools.partial(respond, tab, models, len(asked)),
+        "inputs": [*asked, first, second, count, *options],
+        "outputs": shown,
+        "concurrency_id": "models",  # one request at a time in all tabs
+        "concurrency_limit": 1,
+        "api_visibility": "private",
+    }
+    answered = [gr.on(triggers, **answers)]
+    for example, values in examples:
+        chosen = example.click(
+            functools.partial(example_values, values), None, asked, **HIDDEN
+        )
+        answered.append(chosen.then(**answers))
+    for event in answered:
+        event.then(js=INTO_VIEW % f"kc-shown-{tab}", **HIDDEN)
+
+
+def example_buttons(tab: str) -> list[tuple[gr.Button, list[str]]]:
+    """Adds a button for each example of a tab; returns them with their values."""
+    if tab not in EXAMPLES:
+        return []
+    gr.HTML("<p class='kc-intro'>Or try an example:</p>")
+    with gr.Row():
+        return [
+            (gr.Button(values[-1].capitalize(), size="sm", min_width=80), values)
+            for values in EXAMPLES[tab]
+        ]
+
+
+def example_values(values: list[str]) -> list[str] | str:
+    """The values of a tab's components: a photo as if it were uploaded, and a text."""
+    name, *texts = values
+    source = PHOTOS / f"{name}.jpg"
+    path = upload_folder() / "examples" / source.name
+    with replacing(path) as partial:  # after an hour, it is removed as an upload
+        shutil.copyfile(source, partial)
+    return [str(path), *texts] if texts else str(path)
 
 
 def limits(predictor: Predictor) -> list[str]:

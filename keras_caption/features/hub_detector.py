@@ -11,7 +11,12 @@ from keras_caption.errors import InputError, hint, missing_extras
 from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.keras_defaults import keras_defaults
-from keras_caption.features.object_detector import Detected, Images, ObjectDetector
+from keras_caption.features.object_detector import (
+    Detected,
+    Images,
+    ObjectDetector,
+    with_nan,
+)
 from keras_caption.features.suppression import Suppression
 
 if TYPE_CHECKING:
@@ -136,10 +141,12 @@ def detect_by(
 
     Returns:
         Boxes, float `(batch, N, 4)`, x1, y1, x2, y2 divided by width and height;
-        scores, float `(batch, N)`; and classes, int32 `(batch, N)`, -1 for padding.
+        scores, float `(batch, N)`, NaN if a prediction is; and classes, int32
+        `(batch, N)`, -1 for padding.
     """
     images = network.preprocessor(images)
-    detections = network.decode_predictions(network(images, training=False), images)
+    predictions = network(images, training=False)
+    detections = network.decode_predictions(predictions, images)
     boxes = keras.utils.bounding_boxes.convert_format(
         detections["boxes"],
         source=network.bounding_box_format,
@@ -147,7 +154,8 @@ def detect_by(
         height=images.shape[1],
         width=images.shape[2],
     )
-    return boxes, detections["confidence"], ops.cast(detections["labels"], "int32")
+    scores = with_nan(detections["confidence"], predictions)
+    return boxes, scores, ops.cast(detections["labels"], "int32")
 
 
 @keras_defaults()

@@ -90,8 +90,9 @@ class ObjectDetector(keras.Model):
 
         Returns:
             Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by `image_size`;
-            scores, float32 `(batch, N)`, which may be below `confidence` or of padding;
-            and categories, int32 `(batch, N)`, indices into `COCO_IDS`, or -1.
+            scores, float32 `(batch, N)`, which may be below `confidence` or of padding,
+            and are NaN if the network returns NaN, see `with_nan`; and categories,
+            int32 `(batch, N)`, indices into `COCO_IDS`, or -1.
         """
         raise NotImplementedError
 
@@ -131,9 +132,11 @@ class ObjectDetector(keras.Model):
         Returns:
             Boxes, float32 `(batch, N, 4)`, x1, y1, x2, y2 divided by the photo's width
             and height; scores, float32 `(batch, N)`; and categories, int32
-            `(batch, N)`. Padding has zeros, 0 and -1.
+            `(batch, N)`. Padding has zeros, 0 and -1. If the network returns NaN for a
+            photo, its scores are NaN, see `refuse_nan`.
         """
         boxes, scores, categories = self.detect(inputs["images"])
+        has_nan = ops.any(ops.isnan(scores), axis=1, keepdims=True)
         # From shares of the square to shares of the photo in it, (batch, 1, 4).
         extents = ops.expand_dims(ops.tile(inputs["extents"], (1, 2)), 1)
         boxes = ops.clip(boxes / extents, 0.0, 1.0)
@@ -146,7 +149,21 @@ class ObjectDetector(keras.Model):
         boxes = ops.take_along_axis(boxes, ops.expand_dims(best, -1), axis=1)
         boxes = ops.where(ops.expand_dims(good, -1), boxes, 0.0)
         categories = ops.take_along_axis(categories, best, axis=1)
+        scores = ops.where(has_nan, np.nan, scores)
         return boxes, scores, ops.where(good, categories, -1)
+
+    def refuse_nan(self, outputs: dict[str, Tensor]) -> None:
+        """Raises `InputError` if the network returned NaN, which graphs cannot raise.
+
+        Args:
+            outputs: dict, what the detector returns.
+        """
+        if np.isnan(outputs["scores"]).any():
+            raise InputError(
+                f"The detector '{self.name}' returns values that are no numbers (NaN), "
+                "as a network does whose weights are damaged, or too great for its "
+                "type."
+            )
 
     objects_of = staticmethod(objects_of)
 
@@ -220,6 +237,24 @@ class ObjectDetector(keras.Model):
                 "A saved detector should name no preset: it would be downloaded."
             )
         return cls(**config)
+
+
+def with_nan(
+    scores: Float32[Tensor, "batch N"], predictions: Any
+) -> Float32[Tensor, "batch N"]:
+    """Makes the scores of a photo NaN if a prediction of the network is NaN.
+
+    Suppression passes over boxes whose score is NaN, as if nothing were detected.
+
+    Args:
+        scores: float32 `(batch, N)`, after suppression.
+        predictions: Nested tensors `(batch, ...)`, before it.
+    """
+    for x in keras.tree.flatten(predictions):
+        flat = ops.reshape(x, (ops.shape(x)[0], -1))
+        has_nan = ops.any(ops.isnan(flat), axis=1, keepdims=True)
+        scores = ops.where(has_nan, np.nan, scores)
+    return scores
 
 
 def _greater(x, y):

@@ -9,7 +9,12 @@ from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.cells import DEVIATION, MEAN, cells_of
-from keras_caption.features.object_detector import Detected, Images, ObjectDetector
+from keras_caption.features.object_detector import (
+    Detected,
+    Images,
+    ObjectDetector,
+    with_nan,
+)
 from keras_caption.features.suppression import Suppression
 
 MULTIPLE = 32  # the size of an image is a multiple of these pixels
@@ -86,16 +91,17 @@ class Yolox(ObjectDetector):
         with missing_extras():  # Keras has no suppression per category
             import tensorflow as tf
 
-        boxes, scores = self._predict(images)
+        predictions = self._predict(images)
         boxes, scores, categories, _ = tf.image.combined_non_max_suppression(
-            ops.expand_dims(boxes, 2),  # one box for all categories
-            scores,
+            ops.expand_dims(predictions[0], 2),  # one box for all categories
+            predictions[1],
             max_output_size_per_class=self.max_objects,
             max_total_size=self.max_objects,
             iou_threshold=self.overlap,
             score_threshold=self.confidence,
             clip_boxes=False,
         )
+        scores = with_nan(scores, predictions)
         return boxes / self.image_size, scores, ops.cast(categories, "int32")
 
     def candidates(self, images: Images) -> Detected:
@@ -107,9 +113,9 @@ class Yolox(ObjectDetector):
         """Predicts boxes in pixels, and the score of the best category of each cell."""
         images = (ops.cast(images, "float32") - MEAN) / DEVIATION
         boxes, scores = self.predict_cells(images)
-        # A cell predicts one object: of its best category.
-        scores = ops.where(scores == ops.max(scores, -1, keepdims=True), scores, 0.0)
-        return boxes, scores
+        # A cell predicts one object: of its best category. NaN stays.
+        others = scores < ops.max(scores, -1, keepdims=True)
+        return boxes, ops.where(others, 0.0, scores)
 
     def predict_cells(self, images: Images) -> Decoded:
         """Predicts boxes in pixels, and scores of the categories, for all cells.

@@ -11,6 +11,10 @@ from keras_caption.formats.faults import reading
 from keras_caption.formats.suffixes import suffix_of
 from keras_caption.formats.torch_files import read_torch
 
+# The largest models that are converted have a gigabyte. A sparse file claims any size,
+# and takes as much memory.
+CHECKPOINT_BYTES = 4 * 2**30
+
 
 def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """Reads the tensors of a checkpoint by name.
@@ -24,8 +28,8 @@ def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
         dict from name to NumPy array.
 
     Raises:
-        InputError: If the file is missing, damaged or of another format, or the
-            package that reads it is missing.
+        InputError: If the file is missing, damaged, of another format or larger than
+            `CHECKPOINT_BYTES`, or the package that reads it is missing.
     """
     path = pathlib.Path(path)
     if not path.exists():
@@ -33,6 +37,12 @@ def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
     suffix = suffix_of(path)
     if suffix not in READERS:
         raise InputError(f"{path} must end in .npz, .safetensors, .pth, .pt or .pkl.")
+    size = path.stat().st_size
+    if size > CHECKPOINT_BYTES:
+        raise InputError(
+            f"{path} has {size:,} bytes; checkpoints of at most {CHECKPOINT_BYTES:,} "
+            "are read."
+        )
     with reading(path):
         tensors = READERS[suffix](path)
     for name, tensor in tensors.items():

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from keras_caption.features import CATEGORIES
 from keras_caption.formats import built_in
 from keras_caption.formats.preset_files import CARD
 from keras_caption.models.input_reader import InputReader
@@ -233,8 +234,12 @@ def limits_of(model: InputReader) -> list[str]:
     limits = []
     categories = getattr(model, "categories", None)
     if categories:
+        count, colours = len(categories), ""
+        # Values of colours may follow those of categories.
+        if tuple(categories[: len(CATEGORIES)]) == CATEGORIES != tuple(categories):
+            count, colours = len(CATEGORIES), " and their colours"
         limits.append(
-            f"It sees objects of {len(categories)} categories, and nothing else of an "
+            f"It sees objects of {count} categories{colours}, and nothing else of an "
             "image."
         )
     limits += model.output_limits

@@ -7,7 +7,13 @@ import numpy as np
 from keras_caption.arguments import Tensor
 from keras_caption.compilation import compile_from_second_call
 from keras_caption.errors import InputError
-from keras_caption.features import CATEGORIES, Clip, Extractor, resize_photo
+from keras_caption.features import (
+    CATEGORIES,
+    Clip,
+    Extractor,
+    ObjectDetector,
+    resize_photo,
+)
 from keras_caption.inputs import missing_inputs
 from keras_caption.models.input_reader import InputReader
 
@@ -74,6 +80,12 @@ class PhotoReader(InputReader):
 
     def extract_pixels(self, pixels: Any) -> dict[str, Tensor]:
         """Extracts features of pixels, a result of the extractor's `to_pixels`."""
+        extracted = self._extract(pixels)
+        if isinstance(self.extractor, ObjectDetector):
+            self.extractor.refuse_nan(extracted)
+        return extracted
+
+    def _extract(self, pixels):
         if not getattr(self.extractor, "in_graphs", True):
             return self.extractor(pixels)
         if self.extractor not in self._compiled_functions:

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import keras
 from typing_extensions import Doc
 
-from keras_caption.errors import OWN, InputError, hint
+from keras_caption.errors import InputError, unknown_model
 from keras_caption.inputs import KINDS
 from keras_caption.losses import AnswerCrossEntropy, SequenceCrossEntropy
 from keras_caption.models.aoanet import AoANet
@@ -187,9 +187,7 @@ def presets(model: type[TaskModel] = TaskModel) -> list[str]:
 
 def _find(name: str) -> Preset:
     if name not in PRESETS:
-        raise InputError(
-            f"There is no model named {name!r}. {hint(name, PRESETS)} {OWN}"
-        )
+        raise unknown_model(name, PRESETS)
     return PRESETS[name]
 
 

@@ -267,6 +267,7 @@ class ObjectExamples(PhotoExamples):
         photos = [example.pop("photo") for example in valid]
         photos = tree.map_structure(lambda *parts: np.stack(parts), *photos)
         detected = self.extract(photos)
+        self.extractor.refuse_nan(detected)
         regions, boxes = (detected[name].numpy() for name in ("regions", "boxes"))
         for example, features, corners in zip(valid, regions, boxes, strict=True):
             is_object = corners.any(axis=-1)  # padding has a box of zeros

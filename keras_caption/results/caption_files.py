@@ -17,11 +17,14 @@ from keras_caption.results.contact_sheet import HEAD, SIDE, figure_of, photo_of
 from keras_caption.results.file_names import from_text, to_text
 from keras_caption.results.parquet_rows import schema_of, writing_rows
 
-# `photo`, `caption`, and `score`, `confidence`, `unsure`, `objects` and `links` of a
-# `keras_caption.predict.Prediction`. If several captions are wanted, `n_best`
-# has those that were found, the best first: dicts of `caption` and `score`.
+# `photo`, `caption`, and `score`, `confidence`, `unsure`, `doubt`, `objects` and
+# `links` of a `keras_caption.predict.Prediction`. If several captions are wanted,
+# `n_best` has those that were found, the best first: dicts of `caption` and `score`.
 Row = dict[str, Any]
-COLUMNS = ("photo", "caption", "score", "confidence", "unsure", "objects")
+COLUMNS = (
+    *("photo", "caption", "score", "confidence", "unsure"),
+    *("doubt", "objects"),
+)
 
 
 class CaptionFile:
@@ -125,8 +128,9 @@ class CsvFile(CaptionFile):
         for other in row.get("n_best", [])[1:]:
             others += [other["caption"], f"{other['score']:.4f}"]
         others += [""] * (2 * (self.n_best - 1) - len(others))
+        sure = *numbers, unsure, row["doubt"]
         return _csv_line(
-            [to_text(row["photo"]), row["caption"], *numbers, unsure, objects, *others]
+            [to_text(row["photo"]), row["caption"], *sure, objects, *others]
         )
 
 

@@ -32,9 +32,9 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     """A photo as one line of HTML, with its name as JSON in an attribute.
 
     Args:
-        row: dict of `photo`, `caption`, `confidence`, `unsure` and `objects`; perhaps
-            `links`, of which a pointed word shows the boxes; and, if several captions
-            are wanted, `n_best`.
+        row: dict of `photo`, `caption`, `confidence`, `unsure`, `doubt` and `objects`;
+            perhaps `links`, of which a pointed word shows the boxes; and, if several
+            captions are wanted, `n_best`.
         pixels: uint8 `(height, width, 3)`.
     """
     name = html.escape(json.dumps(row["photo"]))
@@ -43,7 +43,8 @@ def figure_of(row: dict[str, Any], pixels: np.ndarray) -> str:
     counts = collections.Counter(item["category"] for item in row["objects"])
     objects = [f"{x} ({n})" if n > 1 else x for x, n in counts.items()]
     sure = f"{row['confidence']:.0%}" if caption else "nothing detected"
-    mark = " <mark>unsure</mark>" if caption and row["unsure"] else ""
+    doubt = html.escape(row["doubt"] and f": {row['doubt']}")
+    mark = f" <mark>unsure{doubt}</mark>" if caption and row["unsure"] else ""
     others = [html.escape(x["caption"]) for x in row.get("n_best", [])[1:]]
     boxes = [item["box"] for item in row["objects"]]
     said = linked_words(row["caption"], row.get("links", []), boxes)

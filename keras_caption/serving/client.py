@@ -35,9 +35,7 @@ FIRST_DELAY = 0.1  # seconds before the first retry; the delay doubles each time
 LONGEST_DELAY = 10.0
 MAX_ANSWER = 2**30  # bytes
 ARRAYS = ("attention", "boxes")  # fields of a prediction that are arrays
-SENT = {field.name for field in dataclasses.fields(Prediction)} - {
-    *("inputs", "tokens", "doubt")
-}
+SENT = {field.name for field in dataclasses.fields(Prediction)} - {"inputs", "tokens"}
 
 
 class ServerError(Exception):

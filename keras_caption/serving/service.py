@@ -388,6 +388,8 @@ def to_json(
         "confidence": round(prediction.confidence, 6),
         "unsure": prediction.unsure,
     }
+    if prediction.doubt:
+        answer["doubt"] = prediction.doubt
     if lists_best:
         answer["best"] = [
             {"text": text, "score": round(score, 6)} for text, score in prediction.best

@@ -19,6 +19,7 @@ from keras_caption.errors import InputError, hint
 from keras_caption.settings.decoding import types
 from keras_caption.validation import describe
 
+DEFAULT_MODEL = "ngsan"
 # Default values of settings that belong to no group.
 RUN = {
     "seed": 0,

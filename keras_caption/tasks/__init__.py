@@ -4,7 +4,7 @@ A task is a subclass of `keras_caption.training.Task` and an entry of `TASKS`. N
 imports another.
 """
 
-from keras_caption.errors import OWN, InputError, hint
+from keras_caption.errors import unknown_model
 from keras_caption.tasks.captioning import Captioning
 from keras_caption.tasks.question_answering import QuestionAnswering
 from keras_caption.tasks.translation import Translation
@@ -29,7 +29,5 @@ def of_model(name: str) -> type[Task]:
     """
     task_of = {preset: task for task in TASKS.values() for preset in task.presets()}
     if name not in task_of:
-        raise InputError(
-            f"There is no model named {name!r}. {hint(name, task_of)} {OWN}"
-        )
+        raise unknown_model(name, task_of)
     return task_of[name]

@@ -23,13 +23,16 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 from experiments import gallery
 from keras_caption.atomic import exclusive_file
-from keras_caption.commands import main
+from keras_caption.bulk.rows import row_of
+from keras_caption.commands import caption, main
 from keras_caption.features import efficientnet_lite
 from keras_caption.formats.photo_metadata import describe_photo
 from keras_caption.predict import details
 from keras_caption.results import open_caption_file
 from keras_caption.results.contact_sheet import HEAD, figure_of
 from keras_caption.serving import engine_cache
+from keras_caption.serving.client import prediction_of
+from keras_caption.serving.service import to_json
 
 
 @pytest.fixture(scope="module")
@@ -291,6 +294,7 @@ def test_a_table_in_parquet_is_continued(tmp_path, monkeypatch):
             "score": -1.5,
             "confidence": 0.25,
             "unsure": True,
+            "doubt": "",
             "objects": [dog] * i,
             "links": [link] * i,
         }
@@ -408,12 +412,35 @@ def test_captions_are_written_into_metadata_beside_equal_pixels(
     assert "Captioned 5 of 5 files, 5 of them before" in printed
 
 
+def test_every_output_says_why_a_caption_is_unsure(tmp_path, capsys):
+    import pyarrow.parquet
+
+    doubt = "only one is <detected>"
+    row = {"photo": "a.jpg", "caption": "dogs", "score": -1.0, "confidence": 0.81}
+    row |= {"unsure": True, "doubt": doubt, "objects": []}
+    assert caption.lines_of(row, ["dog"]) == [f"a.jpg: dogs (81%) (unsure: {doubt})"]
+    paths = [tmp_path / f"c.{suffix}" for suffix in ("csv", "jsonl", "html", "parquet")]
+    for path in paths:
+        file = open_caption_file(str(path))
+        file.write(row, np.zeros((4, 4, 3), "uint8"))
+        file.close()
+    with open(paths[0], newline="") as file:
+        assert [x["doubt"] for x in csv.DictReader(file)] == [doubt]
+    assert json.loads(paths[1].read_text())["doubt"] == doubt
+    assert "<mark>unsure: only one is &lt;detected&gt;</mark>" in paths[2].read_text()
+    assert pyarrow.parquet.read_table(paths[3])["doubt"].to_pylist() == [doubt]
+    made = kc.predict.Prediction("dogs", -1.0, 0.81, True, doubt=doubt)
+    assert row_of("a", made, False)["doubt"] == doubt
+    answer = to_json(made, False, False)
+    assert prediction_of(answer) == made
+
+
 def test_labels_of_a_sheet_do_not_cover_each_other():
     boxes = [[0, 0, 1, 1], [0, 0, 1, 1], [0.9, 0.9, 1, 1], [0.9, 0.95, 1, 1]]
     names = ["dog", "cat", "a & b", "dog"]
     objects = [{"category": x, "box": b} for x, b in zip(names, boxes, strict=True)]
     row = {"photo": "<.jpg", "caption": "<i>", "confidence": 0.5, "objects": objects}
-    row["unsure"] = False
+    row |= {"unsure": False, "doubt": ""}
     link = {"word": "i", "start": 1, "kind": "object", "probability": 0.9}
     row["links"] = [{**link, "boxes": [boxes[3]]}]
     line = figure_of(row, np.zeros((400, 300, 3), "uint8"))
@@ -435,7 +462,7 @@ def test_labels_of_a_sheet_do_not_cover_each_other():
 def test_a_full_disk_is_named(tmp_path):
     file = open_caption_file(str(tmp_path / "c.csv"))
     row = {"photo": "a.jpg", "caption": "a dog", "score": -1.0, "objects": []}
-    row |= {"confidence": 0.8, "unsure": False}
+    row |= {"confidence": 0.8, "unsure": False, "doubt": ""}
     file.write(row, None)
     (tmp_path / "c.csv").unlink()
     (tmp_path / "c.csv").symlink_to("/dev/full")

@@ -412,6 +412,33 @@ def test_help_is_readable(call):
         assert text in done.stdout
 
 
+WITHOUT_KERAS = """
+import sys
+import keras_caption_cli
+
+sys.modules["keras"] = sys.modules["tensorflow"] = None
+keras_caption_cli.main(["run", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--help --model=ngsan", "--config.model.query_norm=instance"),
+        ("--help --model=mcan", "--config.training.curriculum=True"),
+        ("--model=ngsna", "no model named 'ngsna'. Did you mean ngsan?"),
+        ("--config.model.num_layer=3", "no 'num_layer'. Did you mean num_layers?"),
+        ("--config=scenes --config.trainin.epochs=3", "no 'trainin.epochs'. Did"),
+        ("--config=scenes --config.training.epoch=3", "no 'epoch'. Did you mean epoch"),
+    ],
+)
+def test_help_and_misspelt_names_need_no_keras(arguments, message):
+    command = [sys.executable, "-c", WITHOUT_KERAS, *arguments.split()]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert message in done.stdout + done.stderr
+    assert done.returncode == ("--help" not in arguments)
+
+
 def test_what_the_end_of_a_run_needs_is_checked_before_it(folder, call, monkeypatch):
     command = [
         "keras-caption",

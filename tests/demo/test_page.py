@@ -140,6 +140,11 @@ def test_every_tab_answers(address, browser, tmp_path):
     assert not any("dog" in x for x in result.locator(".said").all_inner_texts())
     box.fill("")
 
+    # === An example photo ===
+    panel.get_by_role("button", name="Cup").click()
+    result.locator(".none").first.wait_for()  # there is no white cell
+    assert panel.locator(".kc-limits").inner_text().startswith("Files: BMP, GIF, JPEG")
+
     # === A question about a photo ===
     page.get_by_role("tab", name="Ask about a photo").click()
     panel.locator("input[type=file]").set_input_files(tmp_path / "broken.jpg")

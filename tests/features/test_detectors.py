@@ -1,4 +1,5 @@
 import contextlib
+import types
 
 import keras
 import numpy as np
@@ -21,6 +22,7 @@ from keras_caption.features import (
 from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.suppression import Suppression
 from keras_caption.formats import apart
+from keras_caption.prepare.photos import ObjectExamples
 
 WIDTH = {"alpha": 0.25}
 
@@ -289,6 +291,29 @@ def test_other_files_of_onnx_are_no_detectors(tmp_path, monkeypatch):
         load_detector(str(path))
     with pytest.raises(kc.InputError, match=r"There is no file nowhere\.tflite"):
         load_detector("nowhere.tflite")
+
+
+@pytest.mark.parametrize("kind", ["yolox", "hub"])
+def test_nan_of_a_network_of_keras_is_an_error(kind, captioner):
+    """It was "nothing is detected"."""
+    if kind == "yolox":
+        detector = Yolox(white_yolox(image_size=64), image_size=64)
+    else:
+        detector = HubDetector(small_retinanet(80))
+    weights = detector.network.get_weights()
+    weights[0].flat[0] = np.nan
+    detector.network.set_weights(weights)
+    captioner.extractor = detector
+    for _ in range(2):  # the second batch is compiled
+        with pytest.raises(kc.InputError, match="returns values that are no numbers"):
+            captioner.extract([photo(64, 64, [(1, 2)])])
+    examples = ObjectExamples(detector, 1)
+    record = types.SimpleNamespace(
+        **{"read": lambda: photo(64, 64, []), "image_id": 1},
+        **{"boxes": None, "captions": ["a dog"], "objects": None},
+    )
+    with pytest.raises(kc.InputError, match="returns values that are no numbers"):
+        list(examples([record]))
 
 
 def test_a_file_without_a_detector_is_refused_in_one_sentence(tmp_path, captioner):

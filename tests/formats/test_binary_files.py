@@ -110,6 +110,19 @@ def test_npz_of_a_wrong_kind_are_refused(content, message, tmp_path):
         kc.prepare.open_regions(tmp_path).read(7, SIZE)
 
 
+@pytest.mark.parametrize("suffix", ["safetensors", "npz", "pth"])
+def test_checkpoints_of_sparse_files_are_refused(suffix, tmp_path):
+    """A file of a few blocks may claim to hold all memory."""
+    path, size = tmp_path / f"a.{suffix}", 5 * 2**30
+    whole = {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}
+    header = json.dumps({"x": whole}).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    with open(path, "ab") as file:
+        file.truncate(8 + len(header) + size)
+    with pytest.raises(kc.InputError, match=r"checkpoints of at most 4,294,967,296 "):
+        kc.convert.read_tensors(path)
+
+
 def vinvl_line(**changes):
     return f"7\t{json.dumps({'num_boxes': 1, 'features': 'AAAA', **changes})}\n"
 

@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import sys
+import types
 
 import h5py
 import hub_server
@@ -21,7 +22,7 @@ from keras_caption.commands import main
 from keras_caption.decoding import Decoding
 from keras_caption.features import Yolox
 from keras_caption.formats import built_in
-from keras_caption.models.cards import MEASURED, card_of, write_card
+from keras_caption.models.cards import MEASURED, card_of, limits_of, write_card
 
 ADDRESS = "hf://someone/captioner"
 
@@ -104,6 +105,15 @@ def test_a_card_is_written_and_kept_once_it_is_edited(captioner, preset, tmp_pat
     assert results == {"CIDEr-D": 1.25, "BLEU-1": 0.5}
     assert "`scenes`, 9 training images" in scored
     assert "/home/me" not in scored
+
+
+def test_values_of_colours_are_no_categories_of_a_card():
+    names = [*kc.features.CATEGORIES, "red"]
+    model = types.SimpleNamespace(categories=names, output_limits=[], threshold=0)
+    [limit] = limits_of(model)
+    assert limit.startswith("It sees objects of 80 categories and their colours, ")
+    model.categories = ["star", "circle"]
+    assert limits_of(model)[0].startswith("It sees objects of 2 categories, ")
 
 
 @pytest.fixture

@@ -237,7 +237,7 @@ def test_hostile_texts_of_a_sheet_are_shown_as_text(browser, tmp_path):
         text = HOSTILE[i % len(HOSTILE)]
         objects = [{"category": x, "score": 0.9, "box": [0, 0, 1, 1]} for x in HOSTILE]
         row = {"photo": photo, "caption": text, "score": -1.0, "confidence": 0.5}
-        row |= {"unsure": True, "objects": objects}
+        row |= {"unsure": True, "doubt": text, "objects": objects}
         file.write({**row, "n_best": [{"caption": text, "score": -1.0}] * 2}, pixels)
     file.close()
     with opened(browser, path) as page:
