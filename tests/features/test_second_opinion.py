@@ -116,6 +116,10 @@ def test_an_object_is_cut_from_the_photo_and_named_once():
     assert (
         images[2, :, 2:].min() == 255 > images[2, :, 0].max()
     )  # 8 % more, to the left
+    # And a bench on which a dog sits is no dog.
+    objects = [("bench", WHOLE), ("dog", HALF)]
+    found = opinion(objects, {}, {GOLDEN: 0.7}, {GOLDEN: 0.9})[0]
+    assert [x["category"] for x in found] == ["bench", "dog"]
     [dog] = opinion([("dog", WHOLE)], {}, {GOLDEN: 0.9})[0]
     assert dog["box"] == [0, 0, 1, 1]
 
