@@ -519,7 +519,9 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
     engine_cache.engines.cache_clear()
     detector = data_folder("yolox_nano") / "yolox_nano.keras"
     photos = data_folder("coco_mini") / "val2017"
-    of_all = [*map(str, sorted(photos.glob("*.jpg"))[:4]), f"--detector={detector}"]
+    dog = data_folder("flickr8k_1000") / "images" / "1439282131_3814d6ae04.jpg"
+    of_all = [*map(str, [dog, *sorted(photos.glob("*.jpg"))[:3]])]
+    of_all.append(f"--detector={detector}")
     command = ["caption", *of_all, f"--output={tmp_path / 'keras.jsonl'}"]
     with pytest.raises(SystemExit) as end:
         main(command)
@@ -555,6 +557,10 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
             assert other[name] == pytest.approx(row[name], abs=2e-4)
         for found, expected in zip(other["objects"], row["objects"], strict=True):
             assert found.pop("category") == expected.pop("category")
+            assert found.get("name") == expected.get("name")
+            assert found.get("name_probability", 0) == pytest.approx(
+                expected.get("name_probability", 0), abs=2e-4
+            )
             assert found["box"] == pytest.approx(expected["box"], abs=2e-4)
 
 
