@@ -16,7 +16,7 @@ from keras_caption.progress import report
 SIDE = 640  # longer side of a photo of which boxes are cut, at most, in pixels
 MARGIN = 0.08  # by which boxes are larger, as a share of their sides
 MOST = 12  # boxes of a photo that are classified, the best ones
-WITHIN = 0.6  # share of a replaced box within one of its category, which is the same
+WITHIN = 0.6  # share of a box within another one that shows the same object
 NONE = -1  # of no name
 PERSON = CATEGORIES.index("person")
 
@@ -60,8 +60,9 @@ class SecondOpinion:
     giraffes. The category of an animal is
 
     - replaced, if another of COCO's animals has a greater probability, and one that
-      suffices. So is what is no animal. Its score is then that probability; an object
-      of the new category that has most of the box is the same, and remains alone;
+      suffices. So is what is no animal, unless such an animal was detected within it.
+      Its score is then that probability; an object of the new category that has most
+      of the box is the same, and remains alone;
     - dropped, if animals that COCO lacks have a probability that suffices;
     - and else kept. `Rule` has the probabilities.
 
@@ -322,19 +323,23 @@ def judged_objects(
     made["name_probabilities"] = np.zeros((batch, most), "float32")
     made["classes"] = np.stack([probabilities[i, None] for i in range(batch)])
     for i in range(batch):
+        places = np.flatnonzero(detected["scores"][i] > 0)
+        before = [
+            Judged(
+                CATEGORIES[detected["regions"][i, j].argmax()],
+                detected["scores"][i, j],
+                detected["boxes"][i, j],
+            )
+            for j in places
+        ]
         objects = []
-        for j in np.flatnonzero(detected["scores"][i] > 0):
+        for j, found in zip(places, before, strict=True):
             seen = probabilities.get((i, j))
-            before = CATEGORIES[detected["regions"][i, j].argmax()]
-            found = Judged(before, detected["scores"][i, j], detected["boxes"][i, j])
             if seen is not None:
-                found.category, probability = opinion_on(before, seen)
-                if found.category != before:
-                    found.score, found.changed = probability, True
+                found = judge(found, seen, before)
                 if found.category is None:
                     np.maximum(made["classes"][i], seen, out=made["classes"][i])
                     continue
-                found.name = finer_name(found.category, seen)
             objects.append(found)
         kept = [x for x in objects if not any(same(x, other) for other in objects)]
         kept.sort(key=lambda x: -x.score)
@@ -365,6 +370,30 @@ class Judged:
     changed: bool = False
 
 
+def judge(
+    found: Judged, seen: Float32[np.ndarray, "1000"], detected: Sequence[Judged]
+) -> Judged:
+    """Judges a detected object.
+
+    Args:
+        found: `Judged`, as it was detected.
+        seen: float32 `(1000,)`, probabilities of ImageNet's classes in its box.
+        detected: Sequence of `Judged`, all objects of the photo, as detected.
+    """
+    category, probability = opinion_on(found.category, seen)
+    # A bench is no dog because a dog sits on it.
+    if found.category not in ANIMALS and any(
+        x.category == category and share_within(x.box, found.box) > WITHIN
+        for x in detected
+        if np.prod(x.box[2:] - x.box[:2]) < np.prod(found.box[2:] - found.box[:2])
+    ):
+        category = found.category
+    name = (NONE, 0.0) if category is None else finer_name(category, seen)
+    if category == found.category:
+        return dataclasses.replace(found, name=name)
+    return Judged(category, probability, found.box, name, changed=True)
+
+
 def same(replaced: Judged, other: Judged) -> bool:
     """Whether an object whose category was replaced is another one once more.
 
@@ -376,11 +405,13 @@ def same(replaced: Judged, other: Judged) -> bool:
         return False
     if other.changed and other.score <= replaced.score:
         return False
-    low = np.maximum(replaced.box[:2], other.box[:2])
-    high = np.minimum(replaced.box[2:], other.box[2:])
-    sides = replaced.box[2:] - replaced.box[:2]
-    common = np.prod(np.maximum(high - low, 0))
-    return bool(common > WITHIN * np.prod(sides))
+    return share_within(replaced.box, other.box) > WITHIN
+
+
+def share_within(box: np.ndarray, other: np.ndarray) -> float:
+    """The share of a box that lies within another one."""
+    sides = np.minimum(box[2:], other[2:]) - np.maximum(box[:2], other[:2])
+    return float(np.prod(np.maximum(sides, 0)) / np.prod(box[2:] - box[:2]))
 
 
 # === Pixels ===
