@@ -44,6 +44,7 @@ COUNTED = re.compile(r"\ba (?:group|herd|bunch|couple|pair) of\b")
 NAMED_PLACES = {*" ".join(IMPLIED).split(), *(word for x in PLACES for word in x)}
 # A caption that names no more than one kind of object, to which a thing may be added.
 BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.pattern})")
+IS_PLURAL = re.compile("(?<![su])s$")  # such as "sunglasses"
 VOWEL = re.compile("(?!uni[^mn]|us[eu]|eu)[aeiou]|hour|heir|honest", re.IGNORECASE)
 
 
@@ -83,7 +84,8 @@ def describe(
     if known and not NAMED_PLACES & {*caption.split()}:
         if things and BARE.fullmatch(caption) and _is_new(things[0]["name"], objects):
             name = things[0]["name"]
-            insertions.append((f" and {article(name)} ", name, THING, things[0]))
+            first = " and " if IS_PLURAL.search(name) else f" and {article(name)} "
+            insertions.append((first, name, THING, things[0]))
         if places and not LOCATED & {*COUNTED.sub("", caption).split()}:
             before, _, word = places[0]["phrase"].rpartition(" ")
             insertions.append((f" {before} ", word, PLACE, places[0]))

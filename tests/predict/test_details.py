@@ -39,6 +39,10 @@ def test_captions_say_what_was_measured():
     assert described("a person", detected("person"), things=SWING) == (
         "a person and a swing"
     )
+    trunks = [{"name": "swimming trunks", "kind": "thing", "probability": 0.7}]
+    assert described("two people", detected("person"), things=trunks) == (
+        "two people and swimming trunks"
+    )
     assert described("a dog", black, places=GRASS) == "a black dog on grass"
     expected = "a group of black dogs and a swing on grass"
     both = {"places": GRASS, "things": SWING}
