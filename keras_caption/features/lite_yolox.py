@@ -238,7 +238,7 @@ def enlarged(graph, node, x, roi, scales, *sizes):
     )
 
 
-def cells(graph, node, x, shape):
+def rows_of_cells(graph, node, x, shape):
     """The cells of a grid, row by row."""
     _, height, width, channels = x.shape
     if list(shape) not in ([1, channels, -1], [1, channels, height * width]):
@@ -268,7 +268,7 @@ WRITERS = {
     "Slice": part,
     "Concat": concatenation,
     "Resize": enlarged,
-    "Reshape": cells,
+    "Reshape": rows_of_cells,
     "Transpose": turned,
     "Add": elementwise("ADD"),
     "Mul": elementwise("MUL"),

@@ -7,8 +7,8 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.cells import DEVIATION, MEAN, cells_of
+from keras_caption.features.lite_yolox import OVERLAP, STRIDES, VALUES
 from keras_caption.features.object_detector import (
     Detected,
     Images,
@@ -49,10 +49,10 @@ class Yolox(ObjectDetector):
     """
 
     kind = "YOLOX"
-    strides_of_grids = (8, 16, 32)  # whose cells predict objects
-    values = 5 + len(COCO_IDS)  # of a cell
+    strides_of_grids = STRIDES  # whose cells predict objects
+    values = VALUES  # of a cell
     proportions = True  # of photos are kept
-    overlap = 0.65  # intersection over union of two objects of a category, at most
+    overlap = OVERLAP  # intersection over union of two objects of a category, at most
 
     def __init__(
         self,
