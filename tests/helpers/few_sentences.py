@@ -32,9 +32,10 @@ SENTENCES = {
 }
 
 
-def captioner_of_few(vocabulary=FEW, **decoding):
+def captioner_of_few(vocabulary=FEW, signed_geometry=False, **decoding):
     """A captioner of objects, with random weights."""
     sizes = tiny("ngsan", num_layers=1, region_dim=len(CATEGORIES))
+    sizes["signed_geometry"] = signed_geometry
     model = kc.models.create(
         "ngsan", vocabulary=vocabulary, categories=[*CATEGORIES], **sizes
     )
