@@ -109,7 +109,7 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
     pytest.importorskip("ai_edge_litert")
     words = kc.text.WordTokenizer([f"w{i}@@" if i % 2 else f"w{i}" for i in range(12)])
     model = kc.models.TransformerTranslator(
-        words, words, model_dim=16, num_heads=2, feedforward_dim=32, **SHORT
+        words, words, model_dim=32, num_heads=2, feedforward_dim=128, **SHORT
     )
     model.save(tmp_path / "model.keras")
     file = engine_of(tmp_path / "model.keras", "litert")
@@ -141,6 +141,19 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
     program = [sys.executable, "-c", WITHOUT_KERAS, "translate", str(file), *sentences]
     done = subprocess.run(program, check=True, capture_output=True, text=True)
     assert done.stdout == written[0]
+    export = ["export", str(tmp_path / "model.keras"), "--format=litert"]
+    export += ["--precision=int8", f"--output={tmp_path / 'small'}"]
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as end:
+        main([*export, f"--compare={tmp_path / 'sentences'}"])
+    assert not end.value.code
+    small = tmp_path / "small" / "model.tflite"
+    assert small.stat().st_size < 0.8 * file.stat().st_size
+    assert "in int8." in (tmp_path / "small" / "README.md").read_text()
+    texts = kc.models.load(small).translate(sentences), model.translate(sentences)
+    same = sum(a == b for a, b in zip(*texts, strict=True) if b)
+    share = f"{same} of 3 texts are the same in int8 ({same / 3:.1%})"
+    assert share in capsys.readouterr().out
     served = load_predictor(str(tmp_path / "model.keras"), engine="litert")
     found = served([{"source": sentences[0]}, {"source": ""}])
     assert [x.text for x in found] == [*model.generate(sentences[:1]), ""]
@@ -257,6 +270,18 @@ def test_what_cannot_be_exported_is_refused(tmp_path, captioner, monkeypatch, ca
         monkeypatch.setitem(sys.modules, engine, None)
         with pytest.raises(kc.InputError, match=rf"keras-caption\[{engine}\]"):
             kc.serving.export_engine(captioner, folder, engine)
-    with pytest.raises(SystemExit, match="onnx reads no photos"):
-        main([*command, "--format=onnx", "--detector=yolox.keras"])
+    for arguments, message in (
+        (["onnx", "--detector=yolox.keras"], "onnx reads no photos"),
+        (["onnx", "--precision=int8"], "onnx has no --precision"),
+        (["litert", "--precision=int8"], "int8 needs --compare"),
+        (["litert", f"--compare={tmp_path}"], "int8 needs --compare, no other"),
+        (
+            ["litert", "--precision=int8", f"--compare={tmp_path}"],
+            "compare is for translators and captioners of photos",
+        ),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            main([*command, f"--format={arguments[0]}", *arguments[1:]])
+    with pytest.raises(kc.InputError, match="A file for OpenVINO is in float32"):
+        kc.serving.export_engine(captioner, folder, "openvino", "int8")
     assert not folder.exists()
