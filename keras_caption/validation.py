@@ -1,6 +1,8 @@
 """Validation by pydantic, shared by files and arguments."""
 
 import functools
+import json
+import re
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -8,6 +10,7 @@ from pydantic_core import from_json
 
 adapter = functools.cache(TypeAdapter)  # building one takes milliseconds
 SHOULD = "Input should be "
+HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 
 
 def describe(error: ValidationError, content: Any = None) -> str:
@@ -24,6 +27,8 @@ def describe(error: ValidationError, content: Any = None) -> str:
     problems = error.errors(include_url=False)
     first = problems[0]
     if first["type"] == "json_invalid":
+        if (place := _half_pair(content)) is not None:
+            return f"{_name(place)}: {SHOULD}Unicode, without half of a surrogate pair"
         return f"not valid JSON, or truncated: {first['ctx']['error']}"
     if isinstance(content, bytes | str):
         content = from_json(content)
@@ -34,15 +39,37 @@ def describe(error: ValidationError, content: Any = None) -> str:
         if place[: len(places[0])] == places[0]
     ]
     place, first = max(of_value, key=lambda x: len(x[0]))  # the first of the longest
-    name = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in place)
     same = [problem["msg"] for other, problem in of_value if other == place]
     others = [x.removeprefix(SHOULD) for x in same[1:] if x.startswith(SHOULD)]
     message = " or ".join(dict.fromkeys([first["msg"], *others]))
-    message = f"{name.removeprefix('.') or 'content'}: {message}"
+    message = f"{_name(place)}: {message}"
     if first["type"] == "missing":
         return message
     received = repr(first["input"])
     return f"{message}, received {received[:60]}{'...' * (len(received) > 60)}"
+
+
+def _name(place):
+    """The name of a value, such as `messages[0].role`."""
+    name = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in place)
+    return name.removeprefix(".") or "content"
+
+
+def _half_pair(content):
+    """The place of a text with half of a surrogate pair in JSON, or `None`."""
+    try:
+        values = [((), json.loads(content))]  # which, unlike pydantic, reads it
+    except (TypeError, ValueError, RecursionError):
+        return None
+    while values:
+        place, value = values.pop()
+        texts = [value] if isinstance(value, str) else value
+        if isinstance(value, dict | str) and any(map(HALF.search, texts)):
+            return place  # whose keys have been searched already
+        if isinstance(value, dict | list):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            values += [((*place, key), x) for key, x in items]
+    return None
 
 
 def _place(problem, content):

@@ -7,7 +7,7 @@ r"""Exports a saved model for another program.
         --precision int8
     keras-caption export saved_models/ngsan_coco.keras --output captioner --format onnx
     keras-caption export ngsan_coco --detector yolox.keras --output captioner \
-        --format litert
+        --format litert --precision int8 --compare photos
 
 writes a model of any task as a SavedModel for TensorFlow Serving, see
 `keras_caption.serving.export`. Each export is the next version of the model, in a
@@ -16,10 +16,13 @@ folder of OUTPUT with the number of the version as its name. The formats `openvi
 write tokens and hold the beam search; README.md in the folder shows how to run them and
 how to read the tokens, see `keras_caption.serving.export_engine`. A folder for LiteRT
 may hold the detector too: `keras-caption caption --model OUTPUT` then needs neither
-TensorFlow nor another file. The format `ctranslate2` is for Transformers that
+TensorFlow nor another file. In int8, a file for LiteRT has less than a third of the
+size, and some texts differ: how many of photos or sentences that --compare names is
+printed. The format `ctranslate2` is for Transformers that
 translate, see `keras_caption.serving.export_ctranslate2`.
 """
 
+import functools
 import pathlib
 from collections.abc import Sequence
 
@@ -28,6 +31,8 @@ from keras_caption.atomic import check_folder, check_new, exclusive_file
 from keras_caption.commands.command_line import Parser
 from keras_caption.commands.detection import add_detector_options, add_second_opinion
 from keras_caption.formats.exports import is_export, next_version
+from keras_caption.formats.text_lines import lines
+from keras_caption.predict import Fault
 from keras_caption.progress import silent
 
 PRECISIONS = ("float32", "int8")
@@ -48,7 +53,14 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
-        help="ctranslate2: precision of matrices, defaults to float32",
+        help="ctranslate2 and litert: precision of matrices, defaults to float32",
+    )
+    parser.add_argument(
+        "--compare",
+        type=pathlib.Path,
+        metavar="EXAMPLES",
+        help="litert in int8: photos whose captions in both precisions are compared, "
+        "or sentences for a translator, a file",
     )
     parser.add_argument(
         "--jit_compile",
@@ -61,8 +73,11 @@ def make_parser() -> Parser:
 def main(arguments: Sequence[str]) -> None:
     parser = make_parser()
     options = parser.parse_args(arguments)
-    if options.precision and options.format != "ctranslate2":
+    if options.precision and options.format not in ("ctranslate2", "litert"):
         parser.error(f"--format {options.format} has no --precision")
+    is_compared = options.format == "litert" and options.precision == "int8"
+    if is_compared != (options.compare is not None):
+        parser.error("--format litert --precision int8 needs --compare, no other does")
     if options.jit_compile and options.format != "saved_model":
         parser.error(f"--format {options.format} has no --jit_compile")
     if options.detector and options.format not in ("saved_model", "litert"):
@@ -78,7 +93,50 @@ def main(arguments: Sequence[str]) -> None:
             *(model, options.detector, options.confidence, options.model),
             second_opinion=second,
         )
+    records = None if options.compare is None else records_of(model, options.compare)
     print(f"Wrote {write(model, options)}")
+    if records is not None:
+        print(compared(model, options.output, records))
+
+
+def records_of(model, path):
+    """The records of photos in a folder, or of a file of sentences for a translator.
+
+    Raises:
+        InputError: If there are none, or the model reads neither.
+    """
+    if getattr(model, "source", None) is not None:
+        return [{"source": line} for line in lines(path)]
+    if not isinstance(model, kc.models.Captioner) or model.extractor is None:
+        raise kc.InputError(
+            f"--compare is for translators and captioners of photos, and "
+            f"'{model.name}' reads no photos: name its --detector."
+        )
+    return [{"photo": x} for x in kc.features.find_photos(path)]
+
+
+def compared(model, folder, records):
+    """Says how many texts of a model are the same in a file for LiteRT.
+
+    Records that cannot be read, or get no text, are not compared.
+    """
+    engine = kc.models.load(folder)
+    engine.extractor = getattr(model, "extractor", None)
+    texts = []
+    for each in model, engine:
+        predictor = kc.serving.Predictor(each)
+        answers = predictor.stream(records, read=functools.partial(read, predictor))
+        texts.append(["" if isinstance(x, Fault) else x.text for x in answers])
+    pairs = [(ours, theirs) for ours, theirs in zip(*texts, strict=True) if ours]
+    same = sum(ours == theirs for ours, theirs in pairs)
+    share = f" ({same / len(pairs):.1%})" if pairs else ""
+    return f"{same:,} of {len(pairs):,} texts are the same in int8{share}"
+
+
+def read(predictor, record, place):
+    if "photo" in record:
+        record = {"photo": record["photo"].read_bytes()}
+    return predictor.read(record, place)
 
 
 def check_versions(folder):
@@ -106,7 +164,8 @@ def ctranslate2(model, options):
 
 def engine(model, options):
     with silent():  # converters print what they do
-        kc.serving.export_engine(model, options.output, options.format)
+        precision = options.precision or PRECISIONS[0]
+        kc.serving.export_engine(model, options.output, options.format, precision)
     return options.output
 
 

@@ -1,15 +1,32 @@
-"""Scores a COCO results file against COCO captions files such as c5 and c40."""
+"""Scores captions or answers in a results file.
+
+    keras-caption score captions_val2014.json results.json
+    keras-caption score annotations.json answers.json --questions questions.json
+
+Captions are those of COCO's format, and answers those of VQA's: with --questions, the
+accuracy of the answers is printed, by type, and where people answer yes or no, their
+balanced accuracy and the share of yes.
+"""
 
 from collections.abc import Sequence
 
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, names
+from keras_caption.formats.vqa import read_vqa
 
 
 def make_parser() -> Parser:
     parser = Parser("keras-caption score", __doc__)
-    parser.add_argument("captions", nargs="+", help="COCO's captions_*.json")
-    parser.add_argument("results", help="JSON, a list of image_id and caption")
+    parser.add_argument(
+        "captions", nargs="+", help="COCO's captions_*.json; or VQA's annotations"
+    )
+    parser.add_argument(
+        "results",
+        help="JSON, a list of image_id and caption; or of question_id and answer",
+    )
+    parser.add_argument(
+        "--questions", metavar="FILE", help="VQA's questions, of which to score answers"
+    )
     parser.add_argument(
         "--spice",
         action="store_true",
@@ -51,6 +68,16 @@ def make_parser() -> Parser:
 def main(arguments: Sequence[str]) -> None:
     parser = make_parser()
     values = parser.parse_args(arguments)
+    if values.questions is not None:
+        others = {**vars(values), **dict.fromkeys(("questions", "results", "captions"))}
+        given = [name for name, x in others.items() if x not in (None, False)]
+        if given or len(values.captions) > 1:
+            parser.error("--questions takes annotations and results, no other option")
+        files = values.questions, values.captions[0], values.results
+        scores = kc.evaluation.score_vqa_files(*files)
+        questions = read_vqa(*files[:2])
+        print(kc.evaluation.answer_tables(questions, scores))
+        return
     clip = None
     if (values.clip is None) != (values.photos is None):
         parser.error("--clip and --photos are of CLIPScore, which needs both")

@@ -34,6 +34,7 @@ from keras_caption.evaluation.tables import markdown_table
 from keras_caption.evaluation.translation import score_translations
 from keras_caption.evaluation.vqa import (
     answer_accuracy,
+    answer_tables,
     score_answers,
     score_vqa_files,
     write_vqa_results,
@@ -46,6 +47,7 @@ __all__ = [
     "ClipScorer",
     "Difference",
     "answer_accuracy",
+    "answer_tables",
     "bleu_statistics",
     "caption_log_probabilities",
     "check_metrics",

@@ -1,12 +1,14 @@
 """Accuracy of answers: VQA's for ten annotators, exact match for one answer."""
 
 import collections
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from keras_caption.atomic import write_json
 from keras_caption.errors import InputError
+from keras_caption.evaluation.tables import markdown_table
 from keras_caption.formats.question import Question
 from keras_caption.formats.vqa import read_vqa
 from keras_caption.formats.vqa_results import read_vqa_results
@@ -114,6 +116,35 @@ def score_yes_no(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
         "share of yes": mean([answer == "yes" for answer in every]),
         "share of yes, people": len(answers["yes"]) / len(every),
     }
+
+
+def answer_tables(questions: Sequence[Question], scores: Mapping[str, Any]) -> str:
+    """Writes the scores of answers as tables in Markdown.
+
+    Args:
+        questions: Sequence of `keras_caption.formats.question.Question`.
+        scores: dict, a result of `score_answers`.
+    """
+    columns = ["accuracy", "95 %", "questions"]
+
+    def row(name, accuracy, count):  # with the 95 % interval of a binomial distribution
+        half = 1.96 * math.sqrt(accuracy * (1 - accuracy) / count)
+        return name, f"{100 * accuracy:.2f}", f"± {100 * half:.1f}", f"{count:,}"
+
+    overall = [row("all", scores["accuracy"], len(questions))]
+    tables = [markdown_table(["", *columns], overall)]
+    for name, title, count_of in (
+        ("answer_types", "type of the answer", lambda x: x.answer_type),
+        ("kinds", "type of the question", lambda x: x.kind),
+    ):
+        counts = collections.Counter(map(count_of, questions))
+        rows = [row(kind, x, counts[kind]) for kind, x in scores[name].items()]
+        if rows:
+            tables.append(markdown_table([title, *columns], rows))
+    if "yes_no" in scores:
+        rows = [(name, f"{100 * x:.2f}") for name, x in scores["yes_no"].items()]
+        tables.append(markdown_table(["yes and no", "%"], rows))
+    return "\n\n".join(tables)
 
 
 def mean(values: list[float]) -> float:

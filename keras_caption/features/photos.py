@@ -12,7 +12,9 @@ from jaxtyping import Float32, Num, UInt8
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
+from keras_caption.features.colour_profile import colour_profile
 from keras_caption.formats.deadline import check_time
+from keras_caption.formats.declared_colours import declared_colours
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.folders import (
     PHOTOS,
@@ -39,10 +41,11 @@ def read_photo(
 
     The formats are BMP, GIF, JPEG, PNG, TIFF and WebP, and HEIC if pi-heif is
     installed; the content decides, not the name. Grey, CMYK, Lab, palette and 16-bit
-    images are converted to RGB, and colours to sRGB by the profile in the file; a
-    damaged profile is ignored. The first frame of several is read. Transparent pixels
-    are composed over white. Photos are turned by the orientation in their EXIF data or,
-    without EXIF data, in XMP.
+    images are converted to RGB, and colours to sRGB: by the profile in the file, or by
+    what a PNG or EXIF data declare instead, see
+    `keras_caption.formats.declared_colours`; a damaged profile is ignored. The first
+    frame of several is read. Transparent pixels are composed over white. Photos are
+    turned by the orientation in their EXIF data or, without EXIF data, in XMP.
 
     Args:
         source: Path of an image file, or its bytes.
@@ -76,12 +79,14 @@ def read_photo(
         file = io.BytesIO(source) if isinstance(source, bytes) else source
         with Image.open(file, formats=readable_formats()) as image:
             check_size(image.size, name, max_pixels)
+            content = source
+            if not isinstance(source, bytes) and image.format in ("JPEG", "PNG"):
+                content = pathlib.Path(source).read_bytes()
             if isinstance(image, JpegImageFile):
-                content = source
-                if not isinstance(source, bytes):
-                    content = pathlib.Path(source).read_bytes()
                 check_scans(content, *image.size, name)
             image.load()
+            if colours := declared_colours(image, content, name):
+                image.info["icc_profile"] = colour_profile(colours)
             with contextlib.suppress(Exception):  # damaged EXIF data do no harm
                 ImageOps.exif_transpose(image, in_place=True)
             return to_rgb(image, name)
@@ -169,6 +174,8 @@ def _in_srgb(image):
             alpha = image.getchannel("A")
             image = image.convert(image.mode.removesuffix("A"))
         elif image.mode == "P":
+            image = image.convert("RGB")
+        if image.mode == "L" and profile.profile.xcolor_space.strip() == "RGB":
             image = image.convert("RGB")
         srgb = ImageCms.createProfile("sRGB")
         converted = ImageCms.profileToProfile(image, profile, srgb, outputMode="RGB")

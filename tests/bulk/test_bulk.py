@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
 from conftest import tiny
+from few_sentences import captioner_of_few
 from PIL import Image
 from yolox_file import photo, white_yolox
 
@@ -244,6 +245,31 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     ):
         code, _, errors = call(capsys, "caption", f"--output={output / 'c'}", *wrong)
         assert message in str(code) + errors
+
+
+def test_captions_have_evidence_whatever_the_options(folder, tmp_path, capsys):
+    words = kc.text.Vocabulary(["a", "and", "cat", "dog", "dogs", "on", "two"])
+    captioner_of_few(words).save(tmp_path / "model.keras")
+    files = [tmp_path / f"{i}.png" for i in range(2)]
+    for file, cells in zip(files, [[(1, 2)], [(1, 2), (4, 5)]], strict=True):
+        Image.fromarray(photo(416, 416, cells)).save(file)
+    command = [*files, f"--detector={folder / 'yolox.keras'}"]
+    command += [f"--model={tmp_path / 'model.keras'}", "--format=jsonl"]
+    search = ["--n_best=9", "--beam_size=9"]
+    of_two = {"a dog", "dogs", "two dogs"}
+    for i, (options, expected) in enumerate(
+        (
+            (search, [{"a dog"}, of_two]),
+            ([*search, "--forbidden=two", "--min_length=2"], [{"a dog"}, {"a dog"}]),
+            ([*search, "--required=two"], [set(), {"two dogs"}]),
+            (["--n_best=30", "--temperature=1000", "--seed=3"], [{"a dog"}, of_two]),
+        )
+    ):
+        output = tmp_path / str(i)
+        call(capsys, "caption", *command, *options, f"--output={output / 'c'}")
+        for row, texts in zip(rows_of(output), expected, strict=True):
+            assert {x["text"] for x in row["n_best"]} == texts
+            assert bool(texts) != ("leave none" in (row["error"] or ""))
 
 
 def test_sentences_are_translated_as_by_the_command(tmp_path, capsys):

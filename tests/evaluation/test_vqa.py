@@ -10,6 +10,7 @@ import pytest
 from conftest import data_folder
 
 import keras_caption as kc
+from keras_caption.commands import main
 from keras_caption.formats.question import Question
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.text.answers import CONTRACTIONS
@@ -134,7 +135,7 @@ OFFICIAL = {
 }
 
 
-def test_scores_on_real_questions(tmp_path):
+def test_scores_on_real_questions(tmp_path, capsys):
     files = find_vqa(data_folder("vqa_v2_60k"))["test"]
     questions = read_vqa(*files)
     answered = {
@@ -155,6 +156,17 @@ def test_scores_on_real_questions(tmp_path):
         expected = {kind: float(sum(x) / len(x)) for kind, x in kinds.items()}
         assert scores["kinds"] == pytest.approx(expected)
     assert json.loads(path.read_text())[0].keys() == {"question_id", "answer"}
+    command = ["score", str(files[1]), str(path), f"--questions={files[0]}"]
+    with pytest.raises(SystemExit) as end:
+        main(command)
+    assert not end.value.code
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "| all | 22.37 |" in printed
+    assert "| yes/no | 64.10 |" in printed
+    assert "| balanced accuracy | 50.00 |" in printed
+    assert "| share of yes | 100.00 |" in printed
+    with pytest.raises(SystemExit, match="no other option"):
+        main([*command, "--spice"])
     answers.pop(questions[3].question_id)
     kc.evaluation.write_vqa_results(path, answers | {7: "yes"})
     with pytest.raises(kc.InputError, match="answers question 7, which is not in"):

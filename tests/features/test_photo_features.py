@@ -1,12 +1,13 @@
 import base64
 import io
+import itertools
 import struct
 import zlib
 
 import keras
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image
 
 import keras_caption as kc
 from keras_caption.features import (
@@ -110,7 +111,66 @@ def colour_profile(space, gamma, **points):
     return head + bytes(128 - len(head)) + struct.pack(">I", len(tags)) + table + body
 
 
-def test_colours_are_those_of_the_profile_in_srgb():
+def press_profile():
+    """An ICC profile of four inks on grey paper, whose black is a dark red."""
+    same = bytes(range(256))
+    nodes = [  # Lab of each combination of inks, black changing fastest
+        (250 - 25 * sum(inks[:3]), 128, 128) if not inks[3] else (60, 178, 158)
+        for inks in itertools.product((0, 1), repeat=4)
+    ]
+    unit = struct.pack(">9i", *(65536 * x for x in (1, 0, 0, 0, 1, 0, 0, 0, 1)))
+    table = b"mft1" + struct.pack(">4x3Bx", 4, 3, 2) + unit + 4 * same
+    table += bytes(itertools.chain(*nodes)) + 3 * same
+    described = b"desc" + struct.pack(">4xI2s78x", 2, b"x") + bytes(3)
+    white = struct.pack(">3i", 63190, 65536, 54061)
+    tags = {b"desc": described, b"A2B0": table, b"wtpt": b"XYZ " + bytes(4) + white}
+    place, entries, body = 132 + 12 * len(tags), b"", b""
+    for name, content in tags.items():
+        content += bytes(-len(content) % 4)
+        entries += struct.pack(">4sII", name, place + len(body), len(content))
+        body += content
+    head = struct.pack(">I4xI", place + len(body), 0x02400000)
+    head += b"prtrCMYKLab " + bytes(12) + b"acsp" + bytes(28) + white
+    return head + bytes(128 - len(head)) + struct.pack(">I", len(tags)) + entries + body
+
+
+def with_chunks(content, **chunks):
+    """A PNG with more chunks behind its header."""
+    more = b"".join(
+        struct.pack(">I", len(x))
+        + (named := name.encode() + x)
+        + struct.pack(">I", zlib.crc32(named))
+        for name, x in chunks.items()
+    )
+    return content[:33] + more + content[33:]
+
+
+def test_inks_become_colours_by_their_profile():
+    inks = np.array([[[0, 0, 0, 0], [0, 0, 0, 128], [255, 255, 255, 0]]], "uint8")
+    image = Image.fromarray(np.tile(inks.repeat(16, 1), (16, 1, 1)), "CMYK")
+    for kind in "jpeg", "tiff":
+        places = np.s_[8, [8, 24, 40]]
+        plain = read_photo(encode(image, kind))[places]
+        np.testing.assert_allclose(plain, [[255] * 3, [127] * 3, [0] * 3], atol=4)
+        photo = encode(image, kind, icc_profile=press_profile())
+        paper, red, mixed = read_photo(photo)[places].astype(int)
+        assert paper.min() > 250
+        assert red[0] > red[1:].max() + 30
+        assert mixed.min() > 130
+        assert mixed.max() < 180
+
+
+def to_light(values):
+    return np.where(values < 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def from_light(light):
+    return 255 * np.where(
+        light < 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055
+    )
+
+
+def test_colours_are_those_of_the_profile_in_srgb(capsys):
     red, green, blue = (  # of Adobe RGB, relative to D50
         (0.60974, 0.31111, 0.01947),
         (0.20528, 0.62567, 0.06087),
@@ -124,15 +184,46 @@ def test_colours_are_those_of_the_profile_in_srgb():
     numbers = np.array([[[180, 140, 120], [90, 130, 110], [128, 128, 128]]], "uint8")
     light = (numbers / 255) ** 2.2 @ np.array([red, green, blue]) @ np.linalg.inv(srgb)
     light = np.clip(light, 0, 1)
-    expected = 255 * np.where(
-        light < 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055
-    )
+    expected = from_light(light)
     adobe = colour_profile(b"RGB ", 2.2, r=red, g=green, b=blue)
     assert abs(numbers - expected).max() > 20
     for pixels in numbers, np.dstack([numbers, np.full((1, 3), 255, "uint8")]):
         for kind in "png", "tiff":
             photo = read_photo(encode(pixels, kind, icc_profile=adobe))
             np.testing.assert_allclose(photo, expected, atol=2)
+    plain = encode(numbers, "png")
+    # The chunks of PNG, and what cameras write, declare the same colours.
+    points = (31270, 32900, 64000, 33000, 21000, 71000, 15000, 6000)
+    gamma = {"gAMA": struct.pack(">I", 45471), "cHRM": struct.pack(">8I", *points)}
+    exif = Image.Exif()
+    exif[ExifTags.IFD.Exif] = {0xA001: 65535, 0xA005: {1: "R03"}}
+    for photo in (
+        with_chunks(plain, **gamma),
+        encode(numbers, "png", exif=exif),
+        encode(numbers, "webp", exif=exif, lossless=True),
+        encode(np.tile(numbers.repeat(16, 1), (16, 1, 1)), "jpeg", exif=exif),
+    ):
+        width = read_photo(photo).shape[1] // 3
+        photo = read_photo(photo)[-1:, width // 2 :: width]
+        np.testing.assert_allclose(photo, expected, atol=3)
+    exif[ExifTags.IFD.Exif] = {0xA001: 1, 0xA005: {1: "R98"}}  # sRGB
+    srgb = {"gAMA": struct.pack(">I", 45455)}
+    nonsense = {"gAMA": struct.pack(">I", 1), "cHRM": bytes(32)}
+    for chunks in ({}, srgb, nonsense, {**gamma, "sRGB": b"\0"}, {"cICP": b"\1\r\0\1"}):
+        photo = read_photo(with_chunks(encode(numbers, "png", exif=exif), **chunks))
+        np.testing.assert_allclose(photo, numbers, atol=1)
+    # Display P3 overrides a profile, as in the standard; HDR is only reported.
+    to_srgb = [[1.2249, -0.2247, 0], [-0.0420, 1.0419, 0], [-0.0197, -0.0786, 1.0979]]
+    light = np.clip(to_light(numbers / 255) @ np.transpose(to_srgb), 0, 1)
+    profiled = encode(numbers, "png", icc_profile=adobe)
+    photo = read_photo(with_chunks(profiled, cICP=b"\x0c\r\0\1"))
+    np.testing.assert_allclose(photo, from_light(light), atol=2)
+    grey = encode(np.uint8([[55]]), "png")
+    linear = with_chunks(grey, gAMA=struct.pack(">I", 100_000))
+    np.testing.assert_allclose(read_photo(linear), 128, atol=2)
+    photo = read_photo(with_chunks(plain, cICP=b"\x09\x10\0\1"), "of_film.png")
+    np.testing.assert_array_equal(photo, numbers)
+    assert "of_film.png declares colours that are not known" in capsys.readouterr().err
     linear = colour_profile(b"GRAY", 1.0)
     for grey in np.uint8([[55]]), np.uint16([[55 * 257]]):
         photo = read_photo(encode(grey, "png", icc_profile=linear))

@@ -312,6 +312,7 @@ def test_a_wrong_chat_is_refused_in_one_sentence(client):
         b"[1": "not valid JSON",
         b"[1]": "content: Input should be an object, received [1]",
         b" ": "has no body: it should be a JSON object",
+        b'{"messages": [{"content": "\\ud800"}]}': "messages[0].content: Input",
         '{"model": 1}'.encode("utf-16"): "model: Input should be a valid string",
     }.items():
         answer = httpx.post(address, content=content, headers=headers)

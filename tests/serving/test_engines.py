@@ -4,10 +4,10 @@ import re
 import subprocess
 import sys
 
-import keras
 import numpy as np
 import pytest
-from conftest import random_images, tiny
+from conftest import random_boxes, random_images, tiny
+from few_sentences import FEW, SENTENCES, captioner_of_few, images_of, ranked
 from PIL import Image
 from yolox_file import photo, white_yolox
 
@@ -49,35 +49,39 @@ def run(folder, inputs, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("engine", PACKAGES)
-def test_engines_generate_the_same_tokens(
-    engine, vocabulary, tmp_path, rng, monkeypatch, capsys
-):
+def test_engines_generate_the_same_tokens(engine, tmp_path, rng, monkeypatch, capsys):
     for package in PACKAGES[engine]:
         pytest.importorskip(package)
-    keras.utils.set_random_seed(3)
-    sizes = tiny("ngsan", signed_geometry=True)
-    model = kc.models.create("ngsan", vocabulary=vocabulary, **sizes | SHORT)
+    model = captioner_of_few(
+        beam_size=6, no_repeat_ngram=2, repetition_penalty=1.001, signed_geometry=True
+    )
     model.save(tmp_path / "model.keras")
     file = engine_of(tmp_path / "model.keras", engine)
     assert engine_of(tmp_path / "model.keras", engine) == engine_of(file, engine)
     folder = file.parent
-    images = random_images(rng, 4, 5)
-    padding = ~images.pop("region_mask")
-    for values in images.values():
-        values[padding] = 0
-    tokens, _ = model.generate_tokens({name: x[:3] for name, x in images.items()})
-    images["regions"][3, 0] = np.nan  # a fault, which harms no other
+    images = images_of(*SENTENCES, [("cat", (0, 0, 1, 1))], [("cat", (0, 0, 1, 1))])
+    del images["region_mask"]
+    # An image in which no object is detected, of which anything may be said.
+    images["regions"][-2] = -rng.random((2, 80))
+    images["boxes"][-2] = random_boxes(rng, 2)
+    known = {name: x[:-1] for name, x in images.items()}
+    tokens, scores = model.generate_tokens(known)
+    images["regions"][-1, 0] = np.nan  # a fault, which harms no other
     names, lines = run(folder, images, monkeypatch, capsys)
-    np.testing.assert_array_equal(names["tokens"], [*tokens, [0] * 5])
-    assert lines == [*map(vocabulary.decode, tokens), ""]
+    np.testing.assert_array_equal(names["tokens"], [*tokens, [0] * 8])
+    assert lines == [*map(FEW.decode, tokens), ""]
+    assert len(lines[-2].split()) > 5
+    for i, sentences in enumerate(SENTENCES.values()):
+        image = {name: x[i : i + 1] for name, x in known.items()}
+        [best, *_] = ranked(model, image, sentences)
+        assert lines[i] == best[0]
     loaded = kc.models.load(folder)  # without its program
-    batch = {name: x[:3] for name, x in images.items()}
-    found, scores = loaded.generate_tokens(batch)
+    found, found_scores = loaded.generate_tokens(known)
     np.testing.assert_array_equal(found, tokens)
-    np.testing.assert_allclose(scores, model.generate_tokens(batch)[1], atol=1e-4)
-    alone = {name: x[2:3, :3] for name, x in images.items()}  # the others are padding
+    np.testing.assert_allclose(found_scores, scores, atol=1e-4)
+    alone = {name: x[:1, :1] for name, x in images.items()}  # the other is padding
     names, _ = run(folder, alone, monkeypatch, capsys)
-    np.testing.assert_array_equal(names["tokens"], tokens[2:3])
+    np.testing.assert_array_equal(names["tokens"], tokens[:1])
 
 
 FREED = """
@@ -105,7 +109,7 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
     pytest.importorskip("ai_edge_litert")
     words = kc.text.WordTokenizer([f"w{i}@@" if i % 2 else f"w{i}" for i in range(12)])
     model = kc.models.TransformerTranslator(
-        words, words, model_dim=16, num_heads=2, feedforward_dim=32, **SHORT
+        words, words, model_dim=32, num_heads=2, feedforward_dim=128, **SHORT
     )
     model.save(tmp_path / "model.keras")
     file = engine_of(tmp_path / "model.keras", "litert")
@@ -137,6 +141,19 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
     program = [sys.executable, "-c", WITHOUT_KERAS, "translate", str(file), *sentences]
     done = subprocess.run(program, check=True, capture_output=True, text=True)
     assert done.stdout == written[0]
+    export = ["export", str(tmp_path / "model.keras"), "--format=litert"]
+    export += ["--precision=int8", f"--output={tmp_path / 'small'}"]
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as end:
+        main([*export, f"--compare={tmp_path / 'sentences'}"])
+    assert not end.value.code
+    small = tmp_path / "small" / "model.tflite"
+    assert small.stat().st_size < 0.8 * file.stat().st_size
+    assert "in int8." in (tmp_path / "small" / "README.md").read_text()
+    texts = kc.models.load(small).translate(sentences), model.translate(sentences)
+    same = sum(a == b for a, b in zip(*texts, strict=True) if b)
+    share = f"{same} of 3 texts are the same in int8 ({same / 3:.1%})"
+    assert share in capsys.readouterr().out
     served = load_predictor(str(tmp_path / "model.keras"), engine="litert")
     found = served([{"source": sentences[0]}, {"source": ""}])
     assert [x.text for x in found] == [*model.generate(sentences[:1]), ""]
@@ -253,6 +270,18 @@ def test_what_cannot_be_exported_is_refused(tmp_path, captioner, monkeypatch, ca
         monkeypatch.setitem(sys.modules, engine, None)
         with pytest.raises(kc.InputError, match=rf"keras-caption\[{engine}\]"):
             kc.serving.export_engine(captioner, folder, engine)
-    with pytest.raises(SystemExit, match="onnx reads no photos"):
-        main([*command, "--format=onnx", "--detector=yolox.keras"])
+    for arguments, message in (
+        (["onnx", "--detector=yolox.keras"], "onnx reads no photos"),
+        (["onnx", "--precision=int8"], "onnx has no --precision"),
+        (["litert", "--precision=int8"], "int8 needs --compare"),
+        (["litert", f"--compare={tmp_path}"], "int8 needs --compare, no other"),
+        (
+            ["litert", "--precision=int8", f"--compare={tmp_path}"],
+            "compare is for translators and captioners of photos",
+        ),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            main([*command, f"--format={arguments[0]}", *arguments[1:]])
+    with pytest.raises(kc.InputError, match="A file for OpenVINO is in float32"):
+        kc.serving.export_engine(captioner, folder, "openvino", "int8")
     assert not folder.exists()

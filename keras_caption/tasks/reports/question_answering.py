@@ -1,7 +1,6 @@
 """Scores, answers and figures of a model on the test questions of a dataset."""
 
 import collections
-import math
 import pathlib
 import random
 from collections.abc import Callable
@@ -33,8 +32,6 @@ FILES = {
     "README.md": "the model card, for people and for hubs",
     "config.json": "the configuration of the run",
 }
-COLUMNS = "accuracy", "95 %", "questions"
-TITLES = {"answer_types": "type of the answer", "kinds": "type of the question"}
 
 
 def evaluate(
@@ -76,19 +73,7 @@ def evaluate(
             draw_attention(model, data, folder / "attention.png")
 
     print(f"\nTest split, {len(questions):,} questions, {model.name}\n")
-    overall = [row("all", scores["accuracy"], len(questions))]
-    print(kc.evaluation.markdown_table(["", *COLUMNS], overall))
-    counts = {
-        "kinds": collections.Counter(q.kind for q in questions),
-        "answer_types": collections.Counter(q.answer_type for q in questions),
-    }
-    for name, title in TITLES.items():
-        rows = [row(kind, x, counts[name][kind]) for kind, x in scores[name].items()]
-        if rows:
-            print(f"\n{kc.evaluation.markdown_table([title, *COLUMNS], rows)}")
-    if "yes_no" in scores:
-        rows = [(name, f"{100 * x:.2f}") for name, x in scores["yes_no"].items()]
-        print(f"\n{kc.evaluation.markdown_table(['yes and no', '%'], rows)}")
+    print(kc.evaluation.answer_tables(questions, scores))
     known = [question.main_answer for question in questions]
     note = kc.evaluation.note_on_outputs([*answers.values()], known, "answers")
     if note:
@@ -98,12 +83,6 @@ def evaluate(
         answer = answers[question.question_id]
         print(f"  {question.text}\n      {answer} ({question.main_answer})")
     return scores
-
-
-def row(name, accuracy, count):
-    """A row of a table, with the 95 % interval of a binomial distribution."""
-    half = 1.96 * math.sqrt(accuracy * (1 - accuracy) / count)
-    return name, f"{100 * accuracy:.2f}", f"± {100 * half:.1f}", f"{count:,}"
 
 
 def draw_attention(
