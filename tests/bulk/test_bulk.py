@@ -222,8 +222,8 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
         ):
             found = of_photo.pop(key)
             assert found["text"] == row["caption"]
-            for known, expected in zip(found["objects"], row["objects"], strict=True):
-                assert known | expected == known  # else null, such as a colour
+            for item, known in zip(found["objects"], row["objects"], strict=True):
+                assert item | known == item  # else null, such as a colour
             assert found["score"] == pytest.approx(row["score"], abs=2e-4)
             assert len(found["n_best"]) == (2 if row["objects"] else 0)
     by_id = [row for row in rows if row["id"].isdigit() and not row["error"]]
