@@ -8,9 +8,10 @@ r"""Captions photos of free licence from packages, and draws them as one picture
 --list is a CSV with the photos, their packages and licences, the categories of COCO
 that people see in them, a caption, and a person's verdict on that caption. Other
 captions are printed, and drawn without a verdict. The picture shows photos with objects
-of COCO's categories, with "(unsure)" as the command prints it, and photos without a
-caption, in which nothing is detected. With --right, it shows only photos whose captions
-are right. Photos in resource files of Qt (.rcc) are read from these files.
+of COCO's categories, with "(unsure)" as the command prints it; others whose captions
+are right; and those without a caption, in which nothing is detected. With --right, it
+shows only photos whose captions are right. Photos in resource files of Qt (.rcc) are
+read from these files.
 """
 
 import collections
@@ -84,7 +85,7 @@ def main(arguments):
         for entry, photo, row, verdict in zip(
             listed, photos, rows, verdicts, strict=True
         )
-        if (entry["shows"] or verdict == "declined")
+        if (entry["shows"] or verdict in ("declined", "right"))
         and (verdict == "right" or not options.right)
     ]
     figure = draw(*zip(*shown, strict=True))

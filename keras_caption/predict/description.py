@@ -97,6 +97,17 @@ def describe(
     return text, sorted(links_of(text, objects) + added, key=lambda x: x["start"])
 
 
+def name_of(thing: Mapping[str, Any]) -> tuple[str, list[Link]]:
+    """A caption that is the name of one thing alone, and its link.
+
+    Args:
+        thing: As in `describe`.
+    """
+    name = thing["name"]
+    first = "" if IS_PLURAL.search(name) else f"{article(name)} "
+    return first + name, [_link(name, len(first), THING, [], [thing["probability"]])]
+
+
 def article(words: str) -> str:
     """The indefinite article of words."""
     return "an" if VOWEL.match(words) else "a"

@@ -1,36 +1,48 @@
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_caption.features.details import COLOUR, PLACE, admits
 from keras_caption.features.object_colours import likely_colour
 from keras_caption.features.places import likely_places
-from keras_caption.predict.description import describe
+from keras_caption.features.second_opinion import SecondOpinion
+from keras_caption.predict.description import describe, name_of
 from keras_caption.predict.prediction import Prediction
 
+SCENE = "place"  # kind of a thing that is no object
 
-def add_details(caption: Prediction, photo: Mapping[str, Any]) -> None:
+
+def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
     """Adds what was measured of a photo to its caption, and links its words.
 
     Objects get a `colour` and a `colour_probability` where the colour is sure. Of
-    captions that are then alike, the best one remains.
+    captions that are then alike, the best one remains. Where no object is detected, the
+    caption is what a second opinion sees in the photo, such as "a koala".
 
     Args:
         caption: `Prediction` of a caption with its objects, which is changed.
-        photo: dict of `images` and `extents` of the photo, see `ObjectDetector.place`.
+        photo: dict of `images` and `extents` of the photo, see `ObjectDetector.place`;
+            `None` if objects were given instead of a photo, of which nothing is known.
     """
+    if photo is None:
+        return
+    classes = caption.inputs.get("classes")  # of a second opinion
+    if not caption.objects:
+        if classes is not None:
+            name_thing(caption, SecondOpinion.things_of({"classes": [classes]}, 0))
+        return
     for found in caption.objects:
         measured = photo["images"], photo["extents"], found["box"], found["category"]
         colour, probability = likely_colour(*measured)
         if admits(COLOUR, colour, found["category"], probability):
             found["colour"] = colour
             found["colour_probability"] = round(probability, 4)
-    classes = caption.inputs.get("classes")  # of a second opinion
     places = [
         place
         for place in likely_places(photo["images"], photo["extents"], classes)
         if admits(PLACE, place["name"], "", place["probability"])
     ]
-    things = [x for x in caption.things if x["kind"] != "place"]
+    things = [x for x in caption.things if x["kind"] != SCENE]
     described = [
         (describe(text, caption.objects, places, things), score)
         for text, score in caption.best
@@ -40,3 +52,21 @@ def add_details(caption: Prediction, photo: Mapping[str, Any]) -> None:
     for (text, _), score in described:
         best.setdefault(text, score)
     caption.best = [*best.items()]
+
+
+def name_thing(caption: Prediction, things: Sequence[Mapping[str, Any]]) -> None:
+    """Makes the most probable thing the caption of a photo without detected objects.
+
+    Args:
+        caption: `Prediction` without a text, which is changed. Its confidence becomes
+            the probability of the thing.
+        things: Sequence of dict, see `SecondOpinion.things_of`.
+    """
+    caption.things = [*things]
+    named = [x for x in things if x["kind"] != SCENE]
+    if not named:
+        return
+    caption.text, caption.links = name_of(named[0])
+    caption.confidence, caption.unsure = named[0]["probability"], False
+    caption.score = math.log(caption.confidence)
+    caption.best = [(caption.text, caption.score)]

@@ -96,5 +96,5 @@ class LiteCaptioner(LitePredictor):
         judge_by_objects(made, self.calibration, self.threshold)
 
     def judge(self, prediction: Prediction, example: Example) -> None:
-        if prediction.text and self.details:
+        if self.details:
             add_details(prediction, example.values["photo"])

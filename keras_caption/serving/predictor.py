@@ -35,6 +35,8 @@ from keras_caption.serving.signatures import signatures_of
 from keras_caption.text import EOS, PAD, Tokenizer
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
 
+OBJECTS = ObjectDetector | SecondOpinion  # extractors that detect objects
+
 
 class Predictor(RecordPredictor):
     """Answers records of users by captions, translations or answers to questions.
@@ -286,7 +288,7 @@ class Predictor(RecordPredictor):
         for i, prediction in enumerate(predictions):
             prediction.inputs = {name: x[i] for name, x in values.items()}
         extractor = self.model.extractor
-        sees_objects = isinstance(extractor, ObjectDetector | SecondOpinion)
+        sees_objects = isinstance(extractor, OBJECTS)
         if sees_objects and "scores" in values:
             for i, prediction in enumerate(predictions):
                 prediction.objects = extractor.objects_of(values, i)
@@ -302,10 +304,11 @@ class Predictor(RecordPredictor):
         return predictions
 
     def judge(self, prediction: Prediction, example: Example) -> None:
-        if example.question and prediction.objects:
-            judge_answer(prediction, example.question, self.model)
-        elif prediction.text and prediction.objects and self.details:
-            add_details(prediction, example.values["photo"])
+        if example.question:
+            if prediction.objects:
+                judge_answer(prediction, example.question, self.model)
+        elif self.details and isinstance(self.model.extractor, OBJECTS):
+            add_details(prediction, example.values.get("photo"))
 
     def effort(
         self, records: Sequence[Any], n: int | None, options: dict[str, Any]

@@ -12,6 +12,7 @@ from keras_caption.features import (
     efficientnet_lite,
     load_detector,
 )
+from keras_caption.features.detectors import photo_classifier
 from keras_caption.features.imagenet_names import imagenet_names
 
 WHOLE, HALF = (0, 0, 1, 1), (0.5, 0, 1, 1)
@@ -124,6 +125,7 @@ def test_an_object_is_cut_from_the_photo_and_named_once():
 def test_without_its_weights_the_detector_is_alone(tmp_path, monkeypatch, capsys):
     white_yolox(image_size=None).save(tmp_path / "yolox.keras")
     monkeypatch.setattr(efficientnet_lite, "PACKAGE", "no_such_package")
+    photo_classifier.cache_clear()  # of other tests
     detector = load_detector(str(tmp_path / "yolox.keras"), second_opinion=True)
     assert isinstance(detector, ObjectDetector)
     assert 'pip install "keras-caption[backbones]"' in capsys.readouterr().err

@@ -175,3 +175,24 @@ def test_a_prediction_gets_what_its_photo_shows():
     assert caption.text.startswith("a brown dog")
     assert caption.objects[0]["colour"] == "brown"
     assert caption.links[0]["boxes"] == [box]
+
+
+def test_where_nothing_is_detected_a_second_opinion_names_what_it_sees():
+    photo = {"images": np.zeros((8, 8, 3)), "extents": np.ones(2)}
+
+    def of_class(place, probability):
+        caption = Prediction(inputs={"classes": np.full(1000, 1e-6)})
+        caption.inputs["classes"][place] = probability
+        add_details(caption, photo)
+        return caption
+
+    koala, seashore = 105, 978
+    caption = of_class(koala, 0.9)
+    assert (caption.text, caption.confidence, caption.unsure) == ("a koala", 0.9, False)
+    assert caption.best == [("a koala", caption.score)]
+    [link] = caption.links
+    assert (link["word"], link["start"], link["boxes"]) == ("koala", 2, [])
+    assert of_class(koala, 0.6).text == of_class(seashore, 0.9).text == ""
+    detected = Prediction()
+    add_details(detected, photo)  # by a detector alone
+    assert detected == Prediction()
