@@ -1,19 +1,20 @@
 """Commands of finished runs: repeating one needs neither Keras nor a backend."""
 
 import argparse
+import contextlib
 import hashlib
 import json
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras_caption
-from keras_caption.atomic import replacing
+from keras_caption.atomic import exclusive, replacing
 from keras_caption.formats.built_in import find_file
 
 FILE = "command.json"  # in the first folder of a run
 FINISHED = "{} is finished: nothing to do"
-SCORES = "test_scores.json"  # in each folder of a finished one
+WRITTEN = ("config.json", "test_scores.json")  # in each folder, at the end of its phase
 
 
 def finished_folders(
@@ -23,9 +24,11 @@ def finished_folders(
 
     Args:
         options, settings: What `run_arguments.parse` returns.
+
+    Raises:
+        InputError: If another process writes to one of them.
     """
-    asked = asked_by(options, settings)
-    if asked is None or not options.resume:
+    if not options.resume or (asked := asked_by(options, settings)) is None:
         return []
     if options.output_dir is None:
         candidates = sorted(pathlib.Path("saved_models").glob(f"*/{FILE}"))
@@ -35,9 +38,13 @@ def finished_folders(
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             folders = [path.parent / name for name in found["folders"]]
+            is_same = found == record_of(asked, folders)
         except (OSError, ValueError, KeyError, TypeError):
             continue  # it only saves time
-        if found.get("asked") == asked and all((x / SCORES).exists() for x in folders):
+        if is_same:
+            with contextlib.ExitStack() as stack:
+                for folder in folders:
+                    stack.enter_context(exclusive(folder))
             return folders
     return []
 
@@ -53,13 +60,23 @@ def record_finished(
         options, settings: What `run_arguments.parse` returns.
         folders: Paths of the phases, each within the first one.
     """
-    asked, [first, *others] = asked_by(options, settings), folders
+    asked, folders = asked_by(options, settings), [*folders]
     if asked is None:
         return
-    names = [".", *(str(folder.relative_to(first)) for folder in others)]
-    with replacing(first / FILE) as partial:
-        text = json.dumps({"asked": asked, "folders": names}, indent=1)
+    with replacing(folders[0] / FILE) as partial:
+        text = json.dumps(record_of(asked, folders), indent=1)
         pathlib.Path(partial).write_text(text, encoding="utf-8")
+
+
+def record_of(asked: dict[str, Any], folders: Sequence[pathlib.Path]) -> dict[str, Any]:
+    """What is recorded of a finished run: its command, and the files that say so."""
+    names = [str(folder.relative_to(folders[0])) for folder in folders]
+    digests = [digest((x / name).read_bytes()) for x in folders for name in WRITTEN]
+    return {"asked": asked, "folders": names, "digests": digests}
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def asked_by(
@@ -68,9 +85,9 @@ def asked_by(
     """What a command asks for; `None` if other models or code of a user decide too."""
     if options.ensemble or options.start_from or getattr(options, "import"):
         return None
-    config = options.config and find_file(options.config).read_bytes()
+    config = options.config and pathlib.Path(find_file(options.config)).read_bytes()
     return {
         "settings": settings,
-        "config": config and hashlib.sha256(config).hexdigest(),
+        "config": config and digest(config),
         "version": keras_caption.__version__,
     }
