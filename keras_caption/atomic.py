@@ -17,8 +17,8 @@ from keras_caption.errors import InputError
 # while its file names a process of this machine that runs.
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
-# Bytes of what a temporary name has of a name: file systems allow 255 in all, those
-# that encrypt names as few as 143.
+# Longest stem and suffix, in bytes, that a temporary name takes from a file's name:
+# file systems allow 255 bytes in all, those that encrypt names as few as 143.
 LONGEST, LONGEST_SUFFIX = 90, 16
 
 

@@ -108,9 +108,9 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
             "detector": options.detector,
             "confidence": options.confidence,
             "default_detector": LITE_DETECTOR if engine == "litert" else DETECTOR,
-            "second_opinion": getattr(options, "second_opinion", False),
         }
     if task == "caption":
+        detector["second_opinion"] = options.second_opinion
         detector["details"] = options.details
     job = Job(
         task,

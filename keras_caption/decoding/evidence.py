@@ -25,13 +25,12 @@ class ObjectEvidence(EvidenceTables, Hook):
     A word is admissible if `keras_caption.features.object_evidence` names it and the
     image has evidence for it. A noun needs an object of its category, a plural needs
     two; after "two" there must be exactly two, also if boxes within others are counted,
-    after "a group of" at least three. After
-    "on", "with" or "holding", a noun needs an object whose box has this relation to the
-    box of the object that was named last. Words of places and actions need the
-    categories or relations that the tables name. Other words are never admissible. A
-    caption never ends with a word that needs another word after it: words that leave no
-    room for EOS are admissible only where all others are like that. In an image without
-    objects, all tokens are admissible.
+    after "a group of" at least three. After "on", "with" or "holding", a noun needs an
+    object whose box has this relation to the box of the object that was named last.
+    Words of places and actions need the categories or relations that the tables name.
+    Other words are never admissible. A caption never ends with a word that needs
+    another word after it: words that leave no room for EOS are admissible only where
+    all others are like that. In an image without objects, all tokens are admissible.
 
     The methods compile with XLA: they use no strings and no Python values of tensors.
 

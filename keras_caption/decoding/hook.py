@@ -38,7 +38,7 @@ class Hook(abc.ABC):
 
     @abc.abstractmethod
     def read(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Computes what `scores` needs of the inputs, once before the first step.
+        """Computes what `__call__` needs of the inputs, once before the first step.
 
         Args:
             inputs: dict of tensors of a batch, as the model's `read` returns it.
@@ -77,8 +77,8 @@ def with_hooks(
     states: dict[str, Any],
 ) -> Float32[Tensor, "rows vocabulary_size"]:
     """Applies hooks, by the state that each has read, in the order of the dict."""
-    for name in hooks:
-        scores = hooks[name](scores, tokens, index, states[name])
+    for name, hook in hooks.items():
+        scores = hook(scores, tokens, index, states[name])
     return scores
 
 

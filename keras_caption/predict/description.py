@@ -84,8 +84,7 @@ def describe(
     if known and not NAMED_PLACES & {*caption.split()}:
         if things and BARE.fullmatch(caption) and _is_new(things[0]["name"], objects):
             name = things[0]["name"]
-            first = " and " if IS_PLURAL.search(name) else f" and {article(name)} "
-            insertions.append((first, name, THING, things[0]))
+            insertions.append((f" and {_before(name)}", name, THING, things[0]))
         if places and not LOCATED & {*COUNTED.sub("", caption).split()}:
             before, _, word = places[0]["phrase"].rpartition(" ")
             insertions.append((f" {before} ", word, PLACE, places[0]))
@@ -104,8 +103,13 @@ def name_of(thing: Mapping[str, Any]) -> tuple[str, list[Link]]:
         thing: As in `describe`.
     """
     name = thing["name"]
-    first = "" if IS_PLURAL.search(name) else f"{article(name)} "
+    first = _before(name)
     return first + name, [_link(name, len(first), THING, [], [thing["probability"]])]
+
+
+def _before(name):
+    """What stands before the name of one thing: an article and a space, or nothing."""
+    return "" if IS_PLURAL.search(name) else f"{article(name)} "
 
 
 def article(words: str) -> str:

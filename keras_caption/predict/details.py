@@ -1,11 +1,10 @@
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from keras_caption.features.details import COLOUR, PLACE, admits
 from keras_caption.features.object_colours import likely_colour
 from keras_caption.features.places import likely_places
-from keras_caption.features.second_opinion import SecondOpinion
 from keras_caption.predict.description import describe, name_of
 from keras_caption.predict.prediction import Prediction
 
@@ -26,10 +25,10 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
     """
     if photo is None:
         return
-    classes = caption.inputs.get("classes")  # of a second opinion
+    things = [x for x in caption.things if x["kind"] != SCENE]
     if not caption.objects:
-        if classes is not None:
-            name_thing(caption, SecondOpinion.things_of({"classes": [classes]}, 0))
+        if things:
+            name_thing(caption, things[0])
         return
     for found in caption.objects:
         measured = photo["images"], photo["extents"], found["box"], found["category"]
@@ -37,12 +36,12 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
         if admits(COLOUR, colour, found["category"], probability):
             found["colour"] = colour
             found["colour_probability"] = round(probability, 4)
+    classes = caption.inputs.get("classes")  # of a second opinion
     places = [
         place
         for place in likely_places(photo["images"], photo["extents"], classes)
         if admits(PLACE, place["name"], "", place["probability"])
     ]
-    things = [x for x in caption.things if x["kind"] != SCENE]
     described = [
         (describe(text, caption.objects, places, things), score)
         for text, score in caption.best
@@ -54,19 +53,15 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
     caption.best = [*best.items()]
 
 
-def name_thing(caption: Prediction, things: Sequence[Mapping[str, Any]]) -> None:
-    """Makes the most probable thing the caption of a photo without detected objects.
+def name_thing(caption: Prediction, thing: Mapping[str, Any]) -> None:
+    """Makes a thing the caption of a photo without detected objects.
 
     Args:
         caption: `Prediction` without a text, which is changed. Its confidence becomes
             the probability of the thing.
-        things: Sequence of dict, see `SecondOpinion.things_of`.
+        thing: dict, see `SecondOpinion.things_of`.
     """
-    caption.things = [*things]
-    named = [x for x in things if x["kind"] != SCENE]
-    if not named:
-        return
-    caption.text, caption.links = name_of(named[0])
-    caption.confidence, caption.unsure = named[0]["probability"], False
+    caption.text, caption.links = name_of(thing)
+    caption.confidence, caption.unsure = thing["probability"], False
     caption.score = math.log(caption.confidence)
     caption.best = [(caption.text, caption.score)]

@@ -376,7 +376,7 @@ def checked_address(url: str) -> str:
         parsed = httpx.URL(text)
         is_right = parsed.scheme in ("http", "https") and bool(parsed.host)
         is_right &= parsed.port is None or 0 < parsed.port < 2**16
-    except (httpx.InvalidURL, ValueError):  # such as of a lone surrogate
+    except (httpx.InvalidURL, ValueError):  # for example, a lone surrogate
         is_right = False
     if not is_right:
         raise InputError(

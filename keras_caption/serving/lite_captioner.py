@@ -93,7 +93,8 @@ class LiteCaptioner(LitePredictor):
         made.objects = self.extractor.objects_of(values, i)
         if isinstance(self.extractor, SecondOpinion):
             made.things = self.extractor.things_of(values, i)
-        judge_by_objects(made, self.calibration, self.threshold)
+        if made.objects:
+            judge_by_objects(made, self.calibration, self.threshold)
 
     def judge(self, prediction: Prediction, example: Example) -> None:
         if self.details:

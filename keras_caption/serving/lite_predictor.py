@@ -81,6 +81,7 @@ class LitePredictor(RecordPredictor):
             read = {name: x[i] for name, x in values.items()}
             if not self.has_text(values, i):
                 found.append(Prediction(inputs=read))
+                self.complete(found[-1], values, i)
                 continue
             if np.isneginf(scores[i]):
                 reason = "the options of the file leave none"
@@ -106,4 +107,4 @@ class LitePredictor(RecordPredictor):
         return True
 
     def complete(self, made: Prediction, values: dict[str, np.ndarray], i: int) -> None:
-        """Adds objects and the like to the prediction of example `i`."""
+        """Adds objects and the like to a prediction of example `i`, perhaps empty."""

@@ -295,7 +295,8 @@ class Predictor(RecordPredictor):
                 if isinstance(extractor, SecondOpinion):
                     prediction.things = extractor.things_of(values, i)
                 if not prediction.objects:  # nothing detected: no text
-                    predictions[i] = Prediction(inputs=prediction.inputs)
+                    kept = {"inputs": prediction.inputs, "things": prediction.things}
+                    predictions[i] = Prediction(**kept)
                 elif not isinstance(self.model, Answering):
                     calibration = getattr(self.model, "calibration", None)
                     judge_by_objects(prediction, calibration, self.model.threshold)

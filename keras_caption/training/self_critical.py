@@ -139,7 +139,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
 
     @property
     def sampling(self):
-        """Options of the search that samples: evidence is the model's choice."""
+        """Options of sampling, with `evidence` as in the options of the model."""
         return self._sampling.override(evidence=self.model.decoding.evidence)
 
     @property

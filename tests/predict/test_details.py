@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_caption.features import CATEGORIES
+from keras_caption.features import CATEGORIES, SecondOpinion
 from keras_caption.features.coloured_objects import shares_of_colours as in_graphs
 from keras_caption.features.details import COLOUR, admits, details
 from keras_caption.features.object_colours import likely_colour, shares_of_colours
@@ -181,8 +181,9 @@ def test_where_nothing_is_detected_a_second_opinion_names_what_it_sees():
     photo = {"images": np.zeros((8, 8, 3)), "extents": np.ones(2)}
 
     def of_class(place, probability):
-        caption = Prediction(inputs={"classes": np.full(1000, 1e-6)})
-        caption.inputs["classes"][place] = probability
+        classes = np.full((1, 1000), 1e-6)
+        classes[0, place] = probability
+        caption = Prediction(things=SecondOpinion.things_of({"classes": classes}, 0))
         add_details(caption, photo)
         return caption
 
