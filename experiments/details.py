@@ -35,18 +35,18 @@ from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.compilation import compile_function
 from keras_caption.evaluation.named_colours import WORDS as SPELLED
 from keras_caption.evaluation.named_colours import named_colours
-from keras_caption.features.details import COLOUR, PLACE, Detail, group_of
 from keras_caption.features.efficientnet_lite import (
     IMAGE_SIZE,
     load_efficientnet_lite,
     weights_path,
 )
-from keras_caption.features.object_colours import likely_colour
-from keras_caption.features.object_words import PATTERN, category_of
-from keras_caption.features.places import PLACES, class_logits, colours_of_bands, says
 from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.torch_files import read_torch
 from keras_caption.formats.vqa import find_vqa, read_vqa
+from keras_caption.objects.details import COLOUR, PLACE, Detail, group_of
+from keras_caption.objects.object_colours import likely_colour
+from keras_caption.objects.object_words import PATTERN, category_of
+from keras_caption.objects.places import PLACES, class_logits, colours_of_bands, says
 from keras_caption.progress import progress
 
 FOLDS = 5
@@ -214,7 +214,7 @@ def main(arguments):
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--output", required=True, help="folder")
     options = parser.parse_args(arguments)
-    detector = kc.features.load_detector(options.detector)
+    detector = kc.objects.load_detector(options.detector)
     classify = classifier()
     coloured, photos = {True: [], False: []}, {True: [], False: []}  # by is train
     folder = pathlib.Path(options.questions)

@@ -31,8 +31,8 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.datasets.coco_objects import object_example
 from keras_caption.decoding import compile_function
-from keras_caption.features.object_words import said_several, several_of_one
 from keras_caption.formats.coco import read_instances
+from keras_caption.objects.object_words import said_several, several_of_one
 from keras_caption.prepare.listing import list_images
 from keras_caption.progress import progress
 from keras_caption.tasks import Captioning
@@ -78,12 +78,12 @@ def main(arguments):
     if options.instances:
         inputs["annotated"] = annotated(records, options.instances)
         objects = {
-            record.image_id: {kc.features.CATEGORIES[i] for i in regions.argmax(axis=1)}
+            record.image_id: {kc.objects.CATEGORIES[i] for i in regions.argmax(axis=1)}
             for record, (regions, _) in zip(records, inputs["annotated"], strict=True)
             if regions.any()
         }
     for confidence in options.confidence if options.detector else ():
-        detector = kc.features.load_detector(options.detector, float(confidence))
+        detector = kc.objects.load_detector(options.detector, float(confidence))
         source = f"detected, {confidence}"
         inputs[source] = detected(detector, photos)
     rows = {}
@@ -201,7 +201,7 @@ def several_of(records, texts, inputs):
     """Shares of captions that say several of one object, and of these rightly."""
     several = rightly = 0
     for record, text, (regions, _) in zip(records, texts, inputs, strict=True):
-        objects = [kc.features.CATEGORIES[x.argmax()] for x in regions if x.any()]
+        objects = [kc.objects.CATEGORIES[x.argmax()] for x in regions if x.any()]
         if wrong := several_of_one(text, objects):
             several += 1
             rightly += wrong <= set().union(*map(said_several, record.captions))

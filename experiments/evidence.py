@@ -19,7 +19,7 @@ Prints the shares of such captions in %, with the option `evidence` of decoding 
 without, for annotated boxes or, with --detector, for detected ones. Also prints the
 share of named categories that are annotated.
 
-With --shares, prints for each alternative of `keras_caption.features.object_evidence`
+With --shares, prints for each alternative of `keras_caption.objects.evidence_words`
 the number of images that have it, and the share of these in which people say the words.
 """
 
@@ -31,15 +31,15 @@ import numpy as np
 import keras_caption as kc
 from experiments.detected import annotated, captions_of, detected, read_photos
 from keras_caption.commands.command_line import Parser, names, start
-from keras_caption.features import CATEGORIES
-from keras_caption.features.object_evidence import DONE, IMPLIED
-from keras_caption.features.object_words import (
+from keras_caption.objects import CATEGORIES
+from keras_caption.objects.evidence_words import DONE, IMPLIED
+from keras_caption.objects.object_words import (
     PATTERN,
     category_of,
     mentions,
     said_several,
 )
-from keras_caption.features.place_words import PLACES, names_of
+from keras_caption.objects.place_words import PLACES, names_of
 
 NUMBERS = {"two": 2, "couple": 2, "three": 3, "four": 4, "group": 3, "herd": 3}
 SHOWN = ("places", "numbers", "company", "any")
@@ -64,7 +64,7 @@ def main(arguments):
         return
     inputs = there
     if options.detector:
-        detector = kc.features.load_detector(options.detector, 0.3)
+        detector = kc.objects.load_detector(options.detector, 0.3)
         inputs, _ = detected(detector, photos)
     kept = [i for i, (regions, _) in enumerate(inputs) if regions.any()]
     records, objects, inputs = (
@@ -138,7 +138,7 @@ def words_of(captions):
 
 def print_shares(model, records, inputs):
     """Prints how often people say the words that an alternative of evidence implies."""
-    evidence = kc.decoding.ObjectEvidence(model.vocabulary)
+    evidence = kc.objects.ObjectEvidence(model.vocabulary)
     said = [words_of(record.captions) for record in records]
     rows = []
     read = [evidence.read(r[None], b[None], r.any(axis=1)[None]) for r, b in inputs]

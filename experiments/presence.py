@@ -24,7 +24,7 @@ from experiments.detected import annotated, read_photos
 from experiments.unsure import calibrate
 from keras_caption.commands.command_line import Parser, names, new_file, start
 from keras_caption.compilation import compile_function
-from keras_caption.features.object_answers import SURE, presence_of
+from keras_caption.objects.object_answers import SURE, presence_of
 from keras_caption.progress import progress
 
 
@@ -49,7 +49,7 @@ def main(arguments):
     detector = kc.serving.Predictor(model, options.detector).extractor
     records, photos = read_photos(options)
     shown = [
-        {kc.features.CATEGORIES[x.argmax()] for x in regions if x.any()}
+        {kc.objects.CATEGORIES[x.argmax()] for x in regions if x.any()}
         for regions, _ in annotated(records, options.instances)
     ]
     detected = greatest_scores(detector, photos)
@@ -89,7 +89,7 @@ def print_answers(model, shown, detected):
     counts = collections.Counter()
     for categories, scores in zip(shown, detected, strict=True):
         objects = [{"category": x, "score": s} for x, s in scores.items()]
-        for x in kc.features.CATEGORIES if objects else ():
+        for x in kc.objects.CATEGORIES if objects else ():
             question = f"Is there a {x}?"
             if found := presence_of(question, objects, model.recall, model.calibration):
                 answer, share = found
@@ -121,7 +121,7 @@ def recall_of(shown, detected, few):
     mean = found.total() / there.total()
     recall = {
         category: (found[category] + few * mean) / (there[category] + few)
-        for category in kc.features.CATEGORIES
+        for category in kc.objects.CATEGORIES
     }
     return {x: round(recall[x], 4) for x in sorted(recall, key=recall.get)}
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, names, start
-from keras_caption.features.places import PLACES, says
+from keras_caption.objects.places import PLACES, says
 from keras_caption.prepare.listing import list_images
 
 KINDS = ("colour", "name", "thing", "place")

@@ -20,7 +20,7 @@ animals are then judged. Photos
 that the files of --without name, such as those that were judged by hand, are passed
 over.
 
---fit chooses the probabilities of `keras_caption.features.second_opinion.Rule` on every
+--fit chooses the probabilities of `keras_caption.objects.second_opinion.Rule` on every
 other photo, in the order of names, and prints the precision of the detected categories
 on the rest, before and after.
 """
@@ -39,10 +39,12 @@ import keras_caption as kc
 from keras_caption.commands.command_line import Parser, names, new_file, start
 from keras_caption.datasets.questions import QUESTIONS
 from keras_caption.evaluation import markdown_table
-from keras_caption.features.categories import CATEGORIES
-from keras_caption.features.imagenet_names import CLASSES, imagenet_names, members
-from keras_caption.features.object_words import mentions
-from keras_caption.features.second_opinion import (
+from keras_caption.formats.coco import read_instances
+from keras_caption.formats.fields import image_id_of
+from keras_caption.objects.categories import CATEGORIES
+from keras_caption.objects.imagenet_names import CLASSES, imagenet_names, members
+from keras_caption.objects.object_words import mentions
+from keras_caption.objects.second_opinion import (
     ANIMALS,
     NONE,
     RULE,
@@ -50,8 +52,6 @@ from keras_caption.features.second_opinion import (
     finer_name,
     opinion_on,
 )
-from keras_caption.formats.coco import read_instances
-from keras_caption.formats.fields import image_id_of
 from keras_caption.progress import progress
 
 OVERLAP = 0.4  # intersection over union of a right object and an annotated one
@@ -94,7 +94,7 @@ def observe(options):
     """Writes the detected objects of photos, and which are right."""
     judged = {photo for path in options.without for photo in photos_of(path)}
     truths = truths_of(options)
-    second = kc.features.load_detector(options.detector, 0.3, second_opinion=True)
+    second = kc.objects.load_detector(options.detector, 0.3, second_opinion=True)
     judged_categories = ANIMALS if options.questions else CATEGORIES
     photos = [
         path
@@ -114,7 +114,7 @@ def observe(options):
 def observed(second, path, there):
     """The objects of a photo, each with the categories that are where it is."""
     detected, classes = second.observe(second.to_pixels([path]))
-    objects = kc.features.ObjectDetector.objects_of(detected, 0)
+    objects = kc.objects.ObjectDetector.objects_of(detected, 0)
     for j, found in enumerate(objects):
         found["true"] = sorted(true_categories(found["box"], there))
         if (0, j) in classes:

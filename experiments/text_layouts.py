@@ -25,9 +25,9 @@ from keras_caption.atomic import creating
 from keras_caption.commands.command_line import Parser, new_file, start
 from keras_caption.datasets.coco import CocoFiles, read_annotations
 from keras_caption.errors import InputError
-from keras_caption.features import CATEGORIES
-from keras_caption.features.object_words import mentions, said_several
 from keras_caption.formats.text_lines import lines
+from keras_caption.objects import CATEGORIES
+from keras_caption.objects.object_words import mentions, said_several
 from keras_caption.prepare.listing import list_images
 from keras_caption.text import split_words
 

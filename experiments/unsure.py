@@ -19,7 +19,7 @@ import keras_caption as kc
 from experiments.detected import annotated, captions_of, read_photos
 from keras_caption.commands.command_line import Parser, names, new_file, share, start
 from keras_caption.decoding import compile_function
-from keras_caption.features.object_words import least_score
+from keras_caption.objects.object_words import least_score
 from keras_caption.progress import progress
 
 
@@ -44,7 +44,7 @@ def main(arguments):
     parser.add_argument("--save", type=new_file, help="new file for the model")
     options = parser.parse_args(arguments)
     model = kc.models.load(options.model)
-    model.extractor = kc.features.load_detector(options.detector, 0.3)
+    model.extractor = kc.objects.load_detector(options.detector, 0.3)
     model.threshold = options.true
     least, true = outcomes(model, options)
     model.calibration = calibrate(least, true, options.steps)
@@ -75,9 +75,7 @@ def outcomes(model, options):
         if not objects:
             continue  # such a photo has no caption
         regions = there[i][0] if there else np.zeros((0, 1))
-        annotated_here = {
-            kc.features.CATEGORIES[x.argmax()] for x in regions if x.any()
-        }
+        annotated_here = {kc.objects.CATEGORIES[x.argmax()] for x in regions if x.any()}
         wrong = kc.evaluation.hallucinations(text, records[i].captions, annotated_here)
         least.append(least_score(text, objects))
         true.append(not wrong)

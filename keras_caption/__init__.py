@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for editors and type checkers: the names of PARTS
         layers,
         losses,
         models,
+        objects,
         papers,
         predict,
         prepare,

@@ -11,7 +11,10 @@ from typing import Any, TypeVar
 from keras_caption.errors import missing_extras
 
 # What saved models hold is defined in these: Keras finds it in its registry only.
-REGISTERED = ("decoding", "features", "layers", "losses", "models", "text", "training")
+REGISTERED = (
+    *("decoding", "features", "layers", "losses", "models", "objects", "text"),
+    "training",
+)
 
 Class = TypeVar("Class", bound=type)
 _waiting: list[type] | None = []  # classes, until Keras is imported

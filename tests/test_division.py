@@ -25,7 +25,7 @@ PROMISES = {
     "evaluate": "evaluation/test_caption_metrics",
     "save": "models/test_saved_models",
     "beam search": "decoding/test_decoding",
-    "names only": "decoding/test_evidence",
+    "names only": "objects/test_evidence",
     "caption my_photo.jpg": "commands/test_caption",
     "answer my_photo.jpg": "commands/test_answer|models/test_mcan",
     "your own photos": "prepare/test_own_captions",

@@ -13,7 +13,7 @@ from keras import ops
 import keras_caption as kc
 from keras_caption.compilation import has_accelerator
 from keras_caption.decoding import Decoding
-from keras_caption.features import CATEGORIES
+from keras_caption.objects import CATEGORIES
 from keras_caption.rewards import cider_d
 from keras_caption.serving.signatures import signatures_of
 

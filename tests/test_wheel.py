@@ -136,7 +136,7 @@ image = {{
 print(model.generate(image, beam_size=1, max_length=3)[0])
 report(lambda: kc.datasets)
 report(lambda: kc.serving.export(model, "served"))
-detector = kc.features.load_detector("yolox.keras")
+detector = kc.objects.load_detector("yolox.keras")
 report(lambda: detector.detect(np.zeros((1, 64, 64, 3), "float32")))
 """
 

@@ -27,7 +27,7 @@ from experiments.benchmarks.common import (
 )
 from experiments.benchmarks.training_step import operations
 from keras_caption.decoding import Decoding, beam_search, greedy_search
-from keras_caption.features import CATEGORIES
+from keras_caption.objects import CATEGORIES
 from keras_caption.text import BOS, EOS
 
 BEAMS, LENGTH = 3, 20

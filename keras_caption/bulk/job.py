@@ -29,10 +29,10 @@ class Job:
         task: str, `"caption"`, `"translate"` or `"answer"`.
         models: tuple of str, saved models; several form an ensemble. They are presets,
             or paths on any of Beam's file systems that every worker can read.
-        detector, confidence: As in `keras_caption.features.load_detector`, for a model
+        detector, confidence: As in `keras_caption.objects.load_detector`, for a model
             of objects.
         default_detector: str, detector of a model of objects if `detector` is omitted.
-        second_opinion: bool, as in `keras_caption.features.load_detector`.
+        second_opinion: bool, as in `keras_caption.objects.load_detector`.
         details: bool, as in `keras_caption.predict.RecordPredictor`.
         n_best: int, number of texts of a record, or `None` for the best text only.
         decoding: dict of options of decoding.

@@ -9,9 +9,9 @@ import keras_caption as kc
 from keras_caption.commands.command_line import names, share
 from keras_caption.errors import need_packages
 from keras_caption.features import efficientnet_lite
-from keras_caption.features.yolox_download import YOLOX_NANO
 from keras_caption.formats import built_in
 from keras_caption.formats.suffixes import suffix_of
+from keras_caption.objects.yolox_download import YOLOX_NANO
 from keras_caption.predict import RecordPredictor
 
 DETECTOR = "dfine_nano_coco"

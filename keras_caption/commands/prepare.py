@@ -310,7 +310,7 @@ def find_objects(options):
     network, coloured = None, options.backbone == COLOURED
     if options.backbone not in ("objects", COLOURED):
         network = make_extractor(options)
-    return kc.features.load_detector(
+    return kc.objects.load_detector(
         options.detector, options.confidence, coloured, network
     )
 

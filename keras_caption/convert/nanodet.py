@@ -3,9 +3,9 @@ import numpy as np
 from keras import ops
 
 from keras_caption.errors import InputError
-from keras_caption.features import NanoDet
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.formats.ncnn_files import NcnnLayer
+from keras_caption.objects import NanoDet
 
 CLASSES, DISTANCES = 80, 32  # values of a cell
 IMAGE_SIZE = 416
@@ -17,7 +17,7 @@ EVEN = -233.0  # of slices: what is left, in equal parts
 
 @keras_defaults()
 def convert_nanodet(layers: list[NcnnLayer]) -> keras.Model:
-    """Converts a NanoDet-Plus of ncnn to a network of `keras_caption.features.NanoDet`.
+    """Converts a NanoDet-Plus of ncnn to a network of `keras_caption.objects.NanoDet`.
 
     Args:
         layers: List of `NcnnLayer`, from `read_ncnn`.

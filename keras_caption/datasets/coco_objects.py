@@ -11,9 +11,9 @@ from keras_caption.batches.examples import captions_and_words, region_features
 from keras_caption.datasets.building import build
 from keras_caption.datasets.coco import CocoFiles, read_annotations
 from keras_caption.errors import InputError
-from keras_caption.features import CATEGORIES
 from keras_caption.formats.coco import FLAT_OFFICIAL_BOXES
 from keras_caption.formats.splits import SPLITS
+from keras_caption.objects import CATEGORIES
 
 NUM_CATEGORIES = len(CATEGORIES)
 

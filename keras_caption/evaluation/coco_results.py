@@ -14,7 +14,6 @@ from keras_caption.evaluation.captions import normalize
 from keras_caption.evaluation.clip_score import CLIP_METRICS, ClipScorer
 from keras_caption.evaluation.metrics import METRICS, score, table
 from keras_caption.evaluation.named_objects import object_scores, text_of_shares
-from keras_caption.features import CATEGORIES
 from keras_caption.formats.coco import (
     read_captions,
     read_domains,
@@ -22,6 +21,7 @@ from keras_caption.formats.coco import (
     read_names,
 )
 from keras_caption.formats.coco_results import read_result_lists, read_results
+from keras_caption.objects import CATEGORIES
 
 # Greatest lengths of the levels of Deng et al., "Length-Controllable Image Captioning",
 # ECCV 2020, on COCO; longer captions are a row of their own.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_caption.features.object_words import PATTERN, category_of
+from keras_caption.objects.object_words import PATTERN, category_of
 
 # Words for a colour, and the colour that they are counted as.
 WORDS = {

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from keras_caption.features.object_words import mentions
+from keras_caption.objects.object_words import mentions
 
 
 def named_objects(caption: str) -> set[str]:
-    """Finds the categories of `keras_caption.features.CATEGORIES` in a caption.
+    """Finds the categories of `keras_caption.objects.CATEGORIES` in a caption.
 
     Singular and plural of a category's name and of its usual synonyms count.
 
@@ -50,7 +50,7 @@ def object_scores(
         captions: dict from image id to str.
         references: dict from image id to a list of str, at least for these images.
         objects: dict from image id to the categories of its objects, of
-            `keras_caption.features.CATEGORIES`, at least for these images.
+            `keras_caption.objects.CATEGORIES`, at least for these images.
 
     Returns:
         dict from name to share: `precision` and `recall` of `object_agreement`;

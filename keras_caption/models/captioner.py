@@ -23,7 +23,7 @@ class Captioner(PhotoReader, Seq2Seq):
             from photos, or `None`.
         categories: List of str, names of the values of a feature vector, if regions
             are objects that a detector finds in photos: the `dimensions` of
-            `keras_caption.features.ObjectDetector` or `ColouredObjects`.
+            `keras_caption.objects.ObjectDetector` or `ColouredObjects`.
         threshold: float in [0, 1], the confidence below which a caption should not be
             relied on. The command marks such captions, `generate` does not. Defaults
             to 0.

@@ -13,10 +13,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from keras_caption.features import CATEGORIES
 from keras_caption.formats import built_in
 from keras_caption.formats.preset_files import CARD
 from keras_caption.models.input_reader import InputReader
+from keras_caption.objects import CATEGORIES
 
 TEMPLATE = """\
 ---

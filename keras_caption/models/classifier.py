@@ -46,7 +46,7 @@ class Classifier(Answering, TaskModel):
         recall: dict from category to float in [0, 1], of photos that show such an
             object the share in which the detector finds one. It decides how sure the
             answer is that there is no such object, see
-            `keras_caption.features.object_answers.presence_of`. If `None`, no such
+            `keras_caption.objects.object_answers.presence_of`. If `None`, no such
             answer is sure.
         calibration: List of pairs of floats in [0, 1], in rising order. A pair holds
             the greatest score of the detections of a category in a photo, and the share

@@ -20,7 +20,6 @@ from keras_caption.decoding import (
 )
 from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.constrained_beam import Required
-from keras_caption.decoding.evidence import ObjectEvidence
 from keras_caption.decoding.greedy_search import GreedySearch
 from keras_caption.decoding.hook import Hook
 from keras_caption.decoding.random_numbers import numbers_of_samples
@@ -34,8 +33,9 @@ from keras_caption.decoding.text_options import (
     required_tokens,
 )
 from keras_caption.errors import InputError, NoTextError
-from keras_caption.features import CATEGORIES
 from keras_caption.models.input_reader import InputReader, is_whole, parts_of
+from keras_caption.objects import CATEGORIES
+from keras_caption.objects.evidence import ObjectEvidence
 from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
 from keras_caption.predict.batches import batches_of
 from keras_caption.predict.captions import confidences_of

@@ -7,15 +7,10 @@ import numpy as np
 from keras_caption.arguments import Tensor
 from keras_caption.compilation import compile_from_second_call
 from keras_caption.errors import InputError
-from keras_caption.features import (
-    CATEGORIES,
-    Clip,
-    Extractor,
-    ObjectDetector,
-    resize_photo,
-)
+from keras_caption.features import Clip, Extractor, resize_photo
 from keras_caption.inputs import missing_inputs
 from keras_caption.models.input_reader import InputReader
+from keras_caption.objects import CATEGORIES, ObjectDetector
 
 
 class PhotoReader(InputReader):

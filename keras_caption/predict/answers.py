@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keras_caption.features.object_answers import (
+from keras_caption.objects.object_answers import (
     SURE,
     count_of,
     is_contradicted,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from keras_caption.features.object_words import least_score, several_of_one
+from keras_caption.objects.object_words import least_score, several_of_one
 from keras_caption.predict.prediction import Prediction
 from keras_caption.text import PAD
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_caption.features.object_evidence import IMPLIED
-from keras_caption.features.object_words import NOUN, PATTERN, PLURALS, category_of
-from keras_caption.features.place_words import PLACES
+from keras_caption.objects.evidence_words import IMPLIED
+from keras_caption.objects.object_words import NOUN, PATTERN, PLURALS, category_of
+from keras_caption.objects.place_words import PLACES
 
 # Kinds of links.
 OBJECT, NAME, COLOUR, RELATION, PLACE, THING = (

@@ -2,9 +2,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from keras_caption.features.details import COLOUR, PLACE, admits
-from keras_caption.features.object_colours import likely_colour
-from keras_caption.features.places import likely_places
+from keras_caption.objects.details import COLOUR, PLACE, admits
+from keras_caption.objects.object_colours import likely_colour
+from keras_caption.objects.places import likely_places
 from keras_caption.predict.description import describe, name_of
 from keras_caption.predict.prediction import Prediction
 

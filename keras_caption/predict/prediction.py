@@ -67,9 +67,9 @@ class Prediction:
         best: list of pairs of a text and its score, the best first: `n` pairs, or fewer
             if there are no more texts.
         objects: list of dict of `category`, `score` and `box`, see
-            `keras_caption.features.ObjectDetector.objects_of`.
+            `keras_caption.objects.ObjectDetector.objects_of`.
         things: list of dict of `name`, `kind` and `probability`, what else a second
-            opinion sees, see `keras_caption.features.SecondOpinion.things_of`.
+            opinion sees, see `keras_caption.objects.SecondOpinion.things_of`.
         links: list of dict, the content words of a caption and what admits each, see
             `keras_caption.predict.description.describe`. The caption may then have
             more words than the model generated; `score`, `tokens`, `words` and

@@ -22,15 +22,10 @@ from keras_caption.batches.examples import (
 from keras_caption.datasets.coco_objects import CocoObjects
 from keras_caption.datasets.image_ids import number_images
 from keras_caption.errors import InputError
-from keras_caption.features import (
-    CATEGORIES,
-    ClipExtractor,
-    Extractor,
-    ObjectDetector,
-    windows,
-)
+from keras_caption.features import ClipExtractor, Extractor, windows
 from keras_caption.features.photos import resize
 from keras_caption.formats.keras_files import load_keras
+from keras_caption.objects import CATEGORIES, ObjectDetector
 from keras_caption.prepare.photo_records import PhotoRecord
 from keras_caption.prepare.shards import Content, write_shards
 from keras_caption.synthetic.scenes.builder import Scenes

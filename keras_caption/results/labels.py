@@ -18,7 +18,7 @@ def places_of_labels(
 
     Args:
         objects: List of dict of `category` and `box`, see
-            `keras_caption.features.ObjectDetector.objects_of`.
+            `keras_caption.objects.ObjectDetector.objects_of`.
         width, height: Of the photo as it is shown, in pixels, for labels of 12 pixels.
 
     Returns:

@@ -6,8 +6,8 @@ from jaxtyping import Float, Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.features.categories import CATEGORIES
-from keras_caption.features.object_words import CATEGORY, NOUN, PLURALS
+from keras_caption.objects.categories import CATEGORIES
+from keras_caption.objects.object_words import CATEGORY, NOUN, PLURALS
 from keras_caption.rewards.ngrams import check_tokens
 from keras_caption.text import PAD, Vocabulary
 
@@ -27,7 +27,7 @@ class ObjectTruth(keras.layers.Layer):
     greater, of those in a reference. (Divided by all mentions alone, the shortest and
     safest caption would score best.) A repeated noun earns nothing. The reward is 0 if
     a caption names no object.
-    `keras_caption.features.object_words` lists the words that name a category. It
+    `keras_caption.objects.object_words` lists the words that name a category. It
     compiles with XLA: no strings, no Python.
 
     Args:
@@ -43,7 +43,7 @@ class ObjectTruth(keras.layers.Layer):
         references: int `(batch, R, T')`, in the same format. References that are all
             PAD are padding.
         regions: float `(batch, N, 80)`, one-hot categories of the image's objects, in
-            the order of `keras_caption.features.CATEGORIES`. A region of zeros is
+            the order of `keras_caption.objects.CATEGORIES`. A region of zeros is
             padding.
 
     Returns:

@@ -6,7 +6,7 @@ from jaxtyping import Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.features.place_words import PLACES, names_of
+from keras_caption.objects.place_words import PLACES, names_of
 from keras_caption.rewards.ngrams import check_tokens
 from keras_caption.text import Vocabulary
 
@@ -19,7 +19,7 @@ class PlaceTruth(keras.layers.Layer):
 
         |P & Q| - |P \ Q|
 
-    A caption that names no place has 0. `keras_caption.features.place_words` lists the
+    A caption that names no place has 0. `keras_caption.objects.place_words` lists the
     places, and for each the words that name it and those that mention it. The reward
     compiles with XLA: no strings, no Python.
 

@@ -1,7 +1,7 @@
 from typing import Any
 
 from keras_caption.errors import InputError
-from keras_caption.features import CATEGORIES, ColouredObjects, load_detector
+from keras_caption.objects import CATEGORIES, ColouredObjects, load_detector
 
 
 def reads_objects(model: Any) -> bool:
@@ -22,10 +22,10 @@ def add_detector(
 
     Args:
         model: Model, or ensemble, of `keras_caption.models`.
-        detector, confidence: As in `keras_caption.features.load_detector`.
+        detector, confidence: As in `keras_caption.objects.load_detector`.
         name: str, name of the model in messages. Defaults to the model's name.
         instead: str, end of a message that says what else a user can do.
-        second_opinion: As in `keras_caption.features.load_detector`.
+        second_opinion: As in `keras_caption.objects.load_detector`.
 
     Raises:
         InputError: If the model has another extractor or does not read objects, or

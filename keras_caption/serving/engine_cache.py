@@ -13,8 +13,6 @@ import keras_caption
 from keras_caption.caches import Cache, cache_folder, delete, own_folder
 from keras_caption.errors import InputError
 from keras_caption.features.efficientnet_lite import EFFICIENTNET_LITE, weights_path
-from keras_caption.features.lite_yolox import write_yolox
-from keras_caption.features.yolox_download import YOLOX_NANO, download_yolox
 from keras_caption.formats import built_in
 from keras_caption.formats.engine_files import (
     DESCRIPTION,
@@ -26,6 +24,8 @@ from keras_caption.formats.engine_files import (
 from keras_caption.formats.faults import check_file
 from keras_caption.formats.model_files import model_file
 from keras_caption.formats.suffixes import suffix_of
+from keras_caption.objects.lite_yolox import write_yolox
+from keras_caption.objects.yolox_download import YOLOX_NANO, download_yolox
 from keras_caption.progress import report, silent
 
 
@@ -71,7 +71,7 @@ def detector_of(detector: str) -> pathlib.Path:
     """Returns the file of a detector for LiteRT, and writes it if needed.
 
     Args:
-        detector: As in `keras_caption.features.load_detector`. A YOLOX network in an
+        detector: As in `keras_caption.objects.load_detector`. A YOLOX network in an
             `.onnx` file, as `yolox_nano` is, needs no TensorFlow.
 
     Raises:
@@ -88,7 +88,7 @@ def detector_of(detector: str) -> pathlib.Path:
     def write_exported(folder):
         from keras_caption.serving.engine_export import export_detector
 
-        export_detector(keras_caption.features.load_detector(detector), folder)
+        export_detector(keras_caption.objects.load_detector(detector), folder)
 
     if os.path.exists(detector):
         digest = digest_of(path)
@@ -122,7 +122,7 @@ def classifier_of(folder: pathlib.Path) -> pathlib.Path:
     def write(folder):
         from keras_caption.serving.engine_export import export_classifier
 
-        export_classifier(keras_caption.features.PhotoClassifier(), folder)
+        export_classifier(keras_caption.objects.PhotoClassifier(), folder)
 
     return kept(EFFICIENTNET_LITE, "litert", digest_of(weights_path()), write)
 

@@ -17,8 +17,6 @@ from keras_caption.atomic import replacing
 from keras_caption.decoding import Decoding
 from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.features import ObjectDetector, PhotoClassifier, SecondOpinion
-from keras_caption.features.lite_detector import write_description
 from keras_caption.formats.engine_files import (
     CLASSIFIER,
     DESCRIPTION,
@@ -29,6 +27,8 @@ from keras_caption.formats.engine_files import (
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
 from keras_caption.models.engine_model import description_of
+from keras_caption.objects import ObjectDetector, PhotoClassifier, SecondOpinion
+from keras_caption.objects.lite_detector import write_description
 from keras_caption.progress import silent
 from keras_caption.serving.answers import BEST
 from keras_caption.serving.endpoint import Endpoint
@@ -108,7 +108,7 @@ def export_engine(
     `keras_caption.models.load` reads the folder as a model. With a detector as its
     `extractor`, a captioner of LiteRT has it in a folder `detector`, see
     `export_detector`, by which `keras-caption caption` reads photos, and the classifier
-    of a `keras_caption.features.SecondOpinion` in a folder `classifier`. The folder
+    of a `keras_caption.objects.SecondOpinion` in a folder `classifier`. The folder
     appears whole or not at all.
 
     Args:
@@ -168,11 +168,11 @@ def check_decoding(model: Any, engine: Engine) -> None:
 def export_detector(detector: ObjectDetector, path: str | os.PathLike) -> None:
     """Writes a detector of objects as a folder for LiteRT.
 
-    `keras_caption.features.LiteDetector` reads it. The file has all boxes of the
+    `keras_caption.objects.LiteDetector` reads it. The file has all boxes of the
     network; those that overlap are suppressed by NumPy, which LiteRT cannot.
 
     Args:
-        detector: `keras_caption.features.ObjectDetector`.
+        detector: `keras_caption.objects.ObjectDetector`.
         path: Path of the folder.
 
     Raises:
@@ -204,10 +204,10 @@ def export_detector(detector: ObjectDetector, path: str | os.PathLike) -> None:
 def export_classifier(classifier: PhotoClassifier, path: str | os.PathLike) -> None:
     """Writes the classifier of a second opinion as a folder for LiteRT.
 
-    `keras_caption.features.LiteClassifier` reads it.
+    `keras_caption.objects.LiteClassifier` reads it.
 
     Args:
-        classifier: `keras_caption.features.PhotoClassifier`.
+        classifier: `keras_caption.objects.PhotoClassifier`.
         path: Path of the folder.
     """
     size = classifier.image_size

@@ -6,9 +6,10 @@ import tensorflow as tf
 from keras_caption.decoding import Decoding
 from keras_caption.decoding.search import is_hypothesis
 from keras_caption.errors import InputError
-from keras_caption.features import Extractor, ObjectDetector
+from keras_caption.features import Extractor
 from keras_caption.inputs import read_served
 from keras_caption.models import Ensemble, Seq2Seq
+from keras_caption.objects import ObjectDetector
 from keras_caption.serving.compiled_search import compiled_by_xla
 from keras_caption.serving.endpoint import (
     Endpoint,

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from keras_caption.errors import InputError
-from keras_caption.features import (
+from keras_caption.features import MAX_PIXELS
+from keras_caption.objects import (
     CATEGORIES,
-    MAX_PIXELS,
     LiteClassifier,
     LiteDetector,
     SecondOpinion,
 )
-from keras_caption.features.second_opinion import with_second_opinion
+from keras_caption.objects.second_opinion import with_second_opinion
 from keras_caption.predict import Example, Prediction
 from keras_caption.predict.captions import judge_by_objects
 from keras_caption.predict.details import add_details
@@ -32,10 +32,10 @@ class LiteCaptioner(LitePredictor):
         confidence: float in [0, 1], least score of an object.
         classifier: Function that returns the path of the file of a classifier, for a
             second opinion on objects, or `None`, see
-            `keras_caption.features.SecondOpinion`.
+            `keras_caption.objects.SecondOpinion`.
 
     Attributes:
-        extractor: `keras_caption.features.LiteDetector` or `SecondOpinion`.
+        extractor: `keras_caption.objects.LiteDetector` or `SecondOpinion`.
 
     Raises:
         InputError: As in `LitePredictor`.

@@ -25,7 +25,7 @@ def load_lite(
             `None`, such a captioner is not loaded.
         confidence: float in [0, 1], least score of an object. Defaults to 0.3.
         second_opinion: bool, whether detected objects are classified once more, see
-            `keras_caption.features.load_detector`.
+            `keras_caption.objects.load_detector`.
 
     Raises:
         InputError: If a file is damaged, or there is no such detector for LiteRT.

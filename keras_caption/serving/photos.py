@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_caption.features import MAX_PIXELS, Extractor, ObjectDetector
+from keras_caption.features import MAX_PIXELS, Extractor
 from keras_caption.formats.jpeg_scans import (
     END_OF_IMAGE,
     MAX_SCANNED,
@@ -13,6 +13,7 @@ from keras_caption.formats.jpeg_scans import (
     SEGMENTS,
     START_OF_SCAN,
 )
+from keras_caption.objects import ObjectDetector
 
 PNG = b"\x89PNG\r\n\x1a\n"
 APP1, FILL = 0xE1, 0xFF

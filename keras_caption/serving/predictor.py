@@ -12,16 +12,12 @@ from keras_caption.decoding.text_options import (
     phrases_of,
 )
 from keras_caption.errors import InputError
-from keras_caption.features import (
-    MAX_PIXELS,
-    ClipExtractor,
-    ObjectDetector,
-    SecondOpinion,
-)
+from keras_caption.features import MAX_PIXELS, ClipExtractor
 from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models import EngineModel, load_ensemble
 from keras_caption.models.answering import Answering
+from keras_caption.objects import ObjectDetector, SecondOpinion
 from keras_caption.predict import Example, Prediction, RecordPredictor
 from keras_caption.predict.answers import is_unsure, judge_answer
 from keras_caption.predict.captions import judge_by_objects
@@ -59,11 +55,11 @@ class Predictor(RecordPredictor):
         model: A model or an ensemble of `keras_caption.models`; or an argument of
             `keras_caption.models.load`, or a list of arguments for an ensemble.
         detector: str, detector of the objects that the model reads, which is needed to
-            read photos, see `keras_caption.features.load_detector`.
+            read photos, see `keras_caption.objects.load_detector`.
         confidence: float in [0, 1], least score of a detected object, see
-            `keras_caption.features.load_detector`.
+            `keras_caption.objects.load_detector`.
         second_opinion: bool, whether detected objects are classified once more, see
-            `keras_caption.features.load_detector`. Signatures then read no photos.
+            `keras_caption.objects.load_detector`. Signatures then read no photos.
 
     Attributes:
         model: `keras_caption.models.Ensemble`, `ClassifierEnsemble` or `EngineModel`.

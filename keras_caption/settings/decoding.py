@@ -158,7 +158,7 @@ class Decoding:
         seed: int, seed that makes samples repeatable.
         evidence: bool, whether outputs have only words that detected objects support.
             It is for captioners of detected objects, see
-            `keras_caption.decoding.ObjectEvidence`. Only words of a `prefix` need no
+            `keras_caption.objects.ObjectEvidence`. Only words of a `prefix` need no
             support. Fewer texts than were asked for may be left, or none.
 
     Raises:

@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bulk")
     keras.utils.set_random_seed(0)
     sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
-    categories = list(kc.features.CATEGORIES)
+    categories = list(kc.objects.CATEGORIES)
     sizes |= {"region_dim": 80, "categories": categories}
     captioner = kc.models.create("ngsan", vocabulary=WORDS, **sizes)
     captioner.decoding = captioner.decoding.override(max_length=4, beam_size=2)
@@ -318,7 +318,7 @@ def test_questions_about_photos_are_answered(folder, tmp_path, capsys, monkeypat
         "mcan",
         answers=["yes", "no", "two"],
         question=questions,
-        categories=list(kc.features.CATEGORIES),
+        categories=list(kc.objects.CATEGORIES),
         **sizes,
     )
     model.save(tmp_path / "model.keras")
@@ -338,7 +338,7 @@ def test_questions_about_photos_are_answered(folder, tmp_path, capsys, monkeypat
     assert "Answered 3 of 4 records; 1 have an error" in printed
     *answered, gone = rows_of(tmp_path)
     assert "gone.png cannot be read: there is no such file" in gone["error"]
-    model.extractor = kc.features.load_detector(str(folder / "yolox.keras"))
+    model.extractor = kc.objects.load_detector(str(folder / "yolox.keras"))
     best = model.answer_n_best(photos, asked, 2)
     for row, answers in zip(answered, best, strict=True):
         assert [x["text"] for x in row["n_best"]] == [text for text, _ in answers]

@@ -104,7 +104,7 @@ def test_questions_about_a_photo_are_answered(tmp_path, capsys, rng):
 def test_a_detector_finds_what_is_asked_about(tmp_path, capsys, coloured):
     white_yolox(image_size=None).save(tmp_path / "yolox.keras")
     Image.fromarray(photo(416, 208, [(3, 4), (9, 9)])).save(tmp_path / "photo.png")
-    detector = kc.features.load_detector(
+    detector = kc.objects.load_detector(
         str(tmp_path / "yolox.keras"), coloured=coloured
     )
     reads = list(detector.dimensions)
@@ -159,7 +159,7 @@ def test_objects_are_counted_and_contradict(tmp_path, capsys):
     white_yolox(image_size=None).save(tmp_path / "yolox.keras")
     for name, cells in ("two", [(3, 4), (9, 9)]), ("none", []):
         Image.fromarray(photo(416, 208, cells)).save(tmp_path / f"{name}.png")
-    detector = kc.features.load_detector(str(tmp_path / "yolox.keras"))
+    detector = kc.objects.load_detector(str(tmp_path / "yolox.keras"))
     found = detector(detector.to_pixels([tmp_path / "two.png"]))
     [name, _] = [x["category"] for x in detector.objects_of(found, 0)]
     words = kc.text.QuestionTokenizer(["how", "many", "what", "is", "it", f"{name}s"])

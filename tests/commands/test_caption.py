@@ -25,9 +25,10 @@ from experiments import gallery
 from keras_caption.atomic import exclusive_file
 from keras_caption.bulk.rows import row_of
 from keras_caption.commands import caption, main
-from keras_caption.features import LiteClassifier, efficientnet_lite
-from keras_caption.features.detectors import photo_classifier
+from keras_caption.features import efficientnet_lite
 from keras_caption.formats.photo_metadata import describe_photo
+from keras_caption.objects import LiteClassifier
+from keras_caption.objects.detectors import photo_classifier
 from keras_caption.predict import details
 from keras_caption.results import open_caption_file
 from keras_caption.results.contact_sheet import HEAD, figure_of
@@ -45,7 +46,7 @@ def files(tmp_path_factory):
     vocabulary = kc.text.Vocabulary(["dog", "a", "two"])
     sizes |= {"vocabulary": vocabulary, "region_dim": 80}
     kc.models.create("ngsan", **sizes).save(folder / "features.keras")
-    categories = list(kc.features.CATEGORIES)
+    categories = list(kc.objects.CATEGORIES)
     model = kc.models.create("ngsan", categories=categories, **sizes)
     model.threshold = 0.5  # more than any caption has
     model.save(folder / "model.keras")
@@ -64,7 +65,7 @@ def files(tmp_path_factory):
 def model(files):
     """The model, with the detector as its extractor."""
     model = kc.models.load(files / "model.keras")
-    model.extractor = kc.features.load_detector(str(files / "yolox.keras"))
+    model.extractor = kc.objects.load_detector(str(files / "yolox.keras"))
     return model
 
 
@@ -211,7 +212,7 @@ def test_photos_of_mixed_sizes_leave_memory_batch_by_batch(model):
 def test_an_interrupted_command_continues(files, tmp_path, capsys, monkeypatch):
     output = tmp_path / "c.csv"
     flags = ["--beam_size=1", f"--output={output}"]
-    read, seen = kc.features.Yolox.read, []
+    read, seen = kc.objects.Yolox.read, []
 
     def interrupted(self, name):
         seen.append(name)
@@ -220,7 +221,7 @@ def test_an_interrupted_command_continues(files, tmp_path, capsys, monkeypatch):
         return read(self, name)
 
     with monkeypatch.context() as context:
-        context.setattr(kc.features.Yolox, "read", interrupted)
+        context.setattr(kc.objects.Yolox, "read", interrupted)
         context.setattr("keras_caption.commands.caption.BATCH_SIZE", 8)
         code, _, errors = call(capsys, files, files / "photos", *flags)
     assert code == 130
@@ -484,7 +485,7 @@ def test_a_gallery_shows_verdicts_on_the_captions_that_were_judged(
     (tmp_path / "of_qt.rcc").write_bytes(head + data + tree + names)
     shutil.copytree(files / "photos", tmp_path / "photos")
     model = kc.models.load(files / "model.keras")
-    model.extractor = kc.features.load_detector(str(files / "yolox.keras"))
+    model.extractor = kc.objects.load_detector(str(files / "yolox.keras"))
     [said] = model.generate([files / "photos" / "1.png"])
     rows = [
         ("photo", "shows", "caption", "verdict"),

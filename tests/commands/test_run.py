@@ -128,7 +128,7 @@ def test_interrupted_and_resumed_is_uninterrupted(folder, call, monkeypatch, cap
     card = (exported.parent / "README.md").read_text()
     assert (exported / "README.md").read_text() == card
     model = kc.models.load(folder / "whole" / "scst")
-    assert model.categories == list(kc.features.CATEGORIES)
+    assert model.categories == list(kc.objects.CATEGORIES)
     names = ("test_references.json", "test_results.json")
     again, _ = kc.evaluation.score_files(
         *(folder / "whole" / "scst" / name for name in names)

@@ -8,7 +8,7 @@ from conftest import data_folder
 
 import keras_caption as kc
 from keras_caption.commands import main
-from keras_caption.features import NanoDet, load_detector
+from keras_caption.objects import NanoDet, load_detector
 
 NAME = "nanodet-plus-m-1.5x_416_int8"
 # Of cells of all strides for `pattern`: three scores and four logits, by the package

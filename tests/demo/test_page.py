@@ -32,13 +32,13 @@ def address():
     keras.utils.set_random_seed(0)
     words = kc.text.Vocabulary(WORDS)
     tokenizer = kc.text.WordTokenizer(WORDS)
-    categories = list(kc.features.CATEGORIES)
+    categories = list(kc.objects.CATEGORIES)
     objects = {"region_dim": 80, "num_layers": 1}
     clips = kc.features.ClipExtractor(
         kc.features.Extractor("MobileNet", image_size=32, arguments={"alpha": 0.25}),
         num_frames=4,
     )
-    detector = kc.features.Yolox(white_yolox(), image_size=64)
+    detector = kc.objects.Yolox(white_yolox(), image_size=64)
     models = {
         "one": kc.models.create(
             "ngsan",

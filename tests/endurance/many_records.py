@@ -147,7 +147,7 @@ def captioner_of(folder):
     import keras_caption as kc
 
     sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
-    categories = list(kc.features.CATEGORIES)
+    categories = list(kc.objects.CATEGORIES)
     words = kc.text.Vocabulary(["dog", "a", "two"])
     captioner = kc.models.create(
         "ngsan", vocabulary=words, region_dim=80, categories=categories, **sizes

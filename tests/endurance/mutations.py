@@ -35,8 +35,8 @@ SCST = "training/self_critical.py", "training/test_self_critical.py -k gradient"
 MEANS = "replicas.py", "training/test_self_critical.py -k gradient"
 CIDER = "rewards/cider_d.py", "rewards/test_cider_d.py -k pycocoevalcap"
 TRAINING = "training/test_training.py"
-EVIDENCE = "decoding/evidence.py", "decoding/test_evidence.py -k need_evidence"
-ADMISSIBLE = "decoding/test_evidence.py -k nothing_else"
+EVIDENCE = "objects/evidence.py", "objects/test_evidence.py -k need_evidence"
+ADMISSIBLE = "objects/test_evidence.py -k nothing_else"
 
 MUTATIONS = [  # (file, tests), text, replacement
     # === Masks and scores of attention ===
@@ -168,12 +168,12 @@ MUTATIONS = [  # (file, tests), text, replacement
     (EVIDENCE, "boxes <= most", "counts <= most"),
     (EVIDENCE, "expand_dims(boxes, 1) <= high", "expand_dims(counts, 1) <= high"),
     (
-        ("decoding/evidence.py", ADMISSIBLE),
+        ("objects/evidence.py", ADMISSIBLE),
         "index + 1 + self.to_end < tokens.shape[1]",
         "index < tokens.shape[1]",
     ),
     (
-        ("decoding/evidence.py", ADMISSIBLE),
+        ("objects/evidence.py", ADMISSIBLE),
         "index, state), scores, NEG_INF)",
         "index, state), scores, scores - 1e6)",
     ),
@@ -196,7 +196,7 @@ MUTATIONS = [  # (file, tests), text, replacement
         "ratio - 1.0",
     ),
     (
-        ("features/object_answers.py", "features/test_object_answers.py"),
+        ("objects/object_answers.py", "objects/test_object_answers.py"),
         "missed / (1 + missed)",
         "missed",
     ),

@@ -9,7 +9,7 @@ from keras_caption.evaluation import (
     object_agreement,
     object_scores,
 )
-from keras_caption.features.object_words import least_score
+from keras_caption.objects.object_words import least_score
 
 
 @pytest.mark.parametrize(

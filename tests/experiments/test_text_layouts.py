@@ -47,7 +47,7 @@ def test_captions_without_images_get_boxes_of_what_they_name(tmp_path, capsys):
     (_, kept, objects), *others = records["train"]
     assert others == before["train"]
     assert kept == ["two cars sit", "cars sit on grass", "a person and cars"]
-    car = categories[kc.features.CATEGORIES.index("car")]
+    car = categories[kc.objects.CATEGORIES.index("car")]
     assert {category for category, _ in objects} == {car}
     boxes = sorted(box for _, box in objects)
     layouts = [

@@ -6,7 +6,7 @@ import numpy as np
 from conftest import tiny
 
 import keras_caption as kc
-from keras_caption.features import CATEGORIES
+from keras_caption.objects import CATEGORIES
 from keras_caption.text import BOS, EOS
 
 FEW = kc.text.Vocabulary(

@@ -20,9 +20,9 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 from keras_caption.commands import main
 from keras_caption.decoding import Decoding
-from keras_caption.features import Yolox
 from keras_caption.formats import built_in
 from keras_caption.models.cards import MEASURED, card_of, limits_of, write_card
+from keras_caption.objects import Yolox
 
 ADDRESS = "hf://someone/captioner"
 
@@ -108,7 +108,7 @@ def test_a_card_is_written_and_kept_once_it_is_edited(captioner, preset, tmp_pat
 
 
 def test_values_of_colours_are_no_categories_of_a_card():
-    names = [*kc.features.CATEGORIES, "red"]
+    names = [*kc.objects.CATEGORIES, "red"]
     model = types.SimpleNamespace(categories=names, output_limits=[], threshold=0)
     [limit] = limits_of(model)
     assert limit.startswith("It sees objects of 80 categories and their colours, ")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from keras_caption.features import CATEGORIES, SecondOpinion
-from keras_caption.features.coloured_objects import shares_of_colours as in_graphs
-from keras_caption.features.details import COLOUR, admits, details
-from keras_caption.features.object_colours import likely_colour, shares_of_colours
-from keras_caption.features.places import PLACES, likely_places
+from keras_caption.objects import CATEGORIES, SecondOpinion
+from keras_caption.objects.coloured_objects import shares_of_colours as in_graphs
+from keras_caption.objects.details import COLOUR, admits, details
+from keras_caption.objects.object_colours import likely_colour, shares_of_colours
+from keras_caption.objects.places import PLACES, likely_places
 from keras_caption.predict import Prediction
 from keras_caption.predict.description import article, describe, plural
 from keras_caption.predict.details import add_details

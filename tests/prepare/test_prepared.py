@@ -115,9 +115,9 @@ def test_what_a_detector_finds_is_prepared(tmp_path):
             tmp_path / "photos" / f"{i}.png"
         )
     records = kc.prepare.records_of_photos(tmp_path / "photos")
-    yolox = kc.features.Yolox(white_yolox(), image_size=64)
+    yolox = kc.objects.Yolox(white_yolox(), image_size=64)
     folder = tmp_path / "prepared"
-    kc.prepare.prepare_photos(records, kc.features.ColouredObjects(yolox), folder)
+    kc.prepare.prepare_photos(records, kc.objects.ColouredObjects(yolox), folder)
     builder = kc.datasets.load("prepared", folder)
     reader = kc.prepare.reader_of("prepared", folder, builder)
     extractor = reader["extractor"]

@@ -7,8 +7,8 @@ import tensorflow as tf
 from conftest import tiny
 
 import keras_caption as kc
-from keras_caption.features import CATEGORIES
-from keras_caption.features.object_words import CATEGORY, NOUN, PATTERN, PLURALS
+from keras_caption.objects import CATEGORIES
+from keras_caption.objects.object_words import CATEGORY, NOUN, PATTERN, PLURALS
 from keras_caption.text import BOS, EOS, PAD
 
 VOCABULARY = kc.text.Vocabulary.build(

@@ -47,7 +47,7 @@ def deployed(tmp_path_factory):
         )
     assert not end.value.code
     model = kc.models.load(saved)
-    model.extractor = kc.features.load_detector(str(folder / "yolox.keras"))
+    model.extractor = kc.objects.load_detector(str(folder / "yolox.keras"))
     for name, cells in PHOTOS.items():
         Image.fromarray(photo(416, 208, cells)).save(folder / name)
     photos = [folder / name for name in PHOTOS]
@@ -64,7 +64,7 @@ def deployed(tmp_path_factory):
 
 def test_the_model_of_the_repository_captions_what_is_detected(deployed):
     model, exported, photos, captions = deployed
-    assert model.categories == list(kc.features.CATEGORIES)
+    assert model.categories == list(kc.objects.CATEGORIES)
     assert "dog" in captions[0].split()
     served = tf.saved_model.load(str(exported)).signatures
     files = tf.constant([path.read_bytes() for path in photos])

@@ -178,7 +178,7 @@ def test_a_translator_reads_and_writes_tokens(tmp_path, monkeypatch, capsys):
 def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, rng):
     for package in PACKAGES[engine]:
         pytest.importorskip(package)
-    categories = list(kc.features.CATEGORIES)
+    categories = list(kc.objects.CATEGORIES)
     objects = {"categories": categories, "region_dim": 80}
     words = kc.text.Vocabulary(["dog", "a", "two"])
     model = kc.models.create(
@@ -236,7 +236,7 @@ def test_photos_and_questions_are_answered_by_engines(engine, tmp_path, capsys, 
         )
     with pytest.raises(kc.InputError, match="has 5 answers"):
         loaded.answer_n_best(given, questions, 6)
-    answerer.extractor = kc.features.load_detector(str(tmp_path / "yolox.keras"))
+    answerer.extractor = kc.objects.load_detector(str(tmp_path / "yolox.keras"))
     [expected] = answerer.answer([photos[0]], ["what is"])
     command = ["answer", str(tmp_path / "0.png"), "what is", f"--engine={engine}"]
     with pytest.raises(SystemExit):

@@ -83,7 +83,7 @@ def test_python_and_the_graph_see_the_same_photo(decode, noise):
 
 
 def test_detectors_see_the_same_photo_in_the_graph(rng):
-    detector = kc.features.Yolox(white_yolox(), image_size=64)
+    detector = kc.objects.Yolox(white_yolox(), image_size=64)
     shapes = [(30, 50), (50, 30), (64, 64), (200, 1), (1, 3), (131, 97)]
     photos = [rng.integers(0, 256, (*shape, 3)).astype("uint8") for shape in shapes]
     files = [encode(photo, "png") for photo in photos]

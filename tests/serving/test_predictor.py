@@ -11,8 +11,8 @@ from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.compilation import compile_function
-from keras_caption.features.object_words import least_score
 from keras_caption.models import generation
+from keras_caption.objects.object_words import least_score
 from keras_caption.serving.records import clip_of
 
 QUESTION = kc.text.QuestionTokenizer(["is", "it", "red"])
@@ -33,7 +33,7 @@ def of_objects(detector):
     model = kc.models.create(
         "ngsan",
         vocabulary=kc.text.Vocabulary(["dog", "a", "dogs"]),
-        categories=list(kc.features.CATEGORIES),
+        categories=list(kc.objects.CATEGORIES),
         **sizes,
     )
     model.decoding = model.decoding.override(max_length=4)

@@ -90,7 +90,7 @@ def windows():
 
 def objects():
     """A detector of white cells, and the number of its categories."""
-    return kc.features.Yolox(white_yolox(), image_size=64), 80
+    return kc.objects.Yolox(white_yolox(), image_size=64), 80
 
 
 @pytest.mark.parametrize("extractor", [windows, objects])

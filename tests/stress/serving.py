@@ -296,8 +296,8 @@ def models_of_all_kinds(folder):
         "characters": kc.text.CharacterTokenizer.build(sentences),
         "subwords": kc.text.SubwordTokenizer.build(sentences, 280),
     }
-    detector = kc.features.Yolox(white_yolox(), image_size=64)
-    categories = list(kc.features.CATEGORIES)
+    detector = kc.objects.Yolox(white_yolox(), image_size=64)
+    categories = list(kc.objects.CATEGORIES)
     grids = kc.features.Extractor("MobileNet", image_size=32, arguments={"alpha": 0.25})
     clips = kc.features.ClipExtractor(grids, num_frames=4)
     objects = {"region_dim": 80, "num_layers": 1}

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import keras_caption as kc
 from keras_caption.decoding import Decoding
-from keras_caption.features import CATEGORIES
+from keras_caption.objects import CATEGORIES
 from keras_caption.text import EOS, PAD
 
 IMAGES, STEPS = 8, 4  # images of a batch, which four devices share; and its updates

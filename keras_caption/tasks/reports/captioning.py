@@ -159,7 +159,7 @@ def score_objects(
     """
     if not isinstance(builder, kc.datasets.CocoObjects):
         return {}
-    names, objects = np.array(kc.features.CATEGORIES), {}
+    names, objects = np.array(kc.objects.CATEGORIES), {}
     for example in examples.as_numpy_iterator():
         is_annotated = example["regions"].any(axis=0)
         objects[int(example["image_id"])] = set(names[is_annotated])

@@ -4,14 +4,14 @@ import numpy as np
 
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
-from keras_caption.features.categories import COCO_IDS
-from keras_caption.features.cells import cells_of
-from keras_caption.features.lite_detector import write_description
-from keras_caption.features.suppression import Suppression
 from keras_caption.formats.engine_files import DETECTOR_FILES, FILES
 from keras_caption.formats.faults import reading
 from keras_caption.formats.litert_graph import LiteRTGraph, Node
 from keras_caption.formats.onnx_files import read_onnx
+from keras_caption.objects.categories import COCO_IDS
+from keras_caption.objects.cells import cells_of
+from keras_caption.objects.lite_detector import write_description
+from keras_caption.objects.suppression import Suppression
 
 STRIDES = (8, 16, 32)  # of grids, in pixels
 VALUES = 5 + len(COCO_IDS)  # of a cell
@@ -29,7 +29,7 @@ def write_yolox(path: pathlib.Path, folder: pathlib.Path) -> None:
 
     The network is as YOLOX's `export_onnx.py` writes it. The folder is as
     `keras_caption.serving.export_detector` writes it, and the boxes, scores and
-    categories are those of `keras_caption.features.EngineDetector`.
+    categories are those of `keras_caption.objects.EngineDetector`.
 
     Args:
         path: Path of the `.onnx` file.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.features.object_words import BROADER, NARROWER, PATTERN, mentions
+from keras_caption.objects.object_words import BROADER, NARROWER, PATTERN, mentions
 from keras_caption.text.answers import normalize_answer
 
 COUNTED = 0.5  # least score of a counted object
@@ -38,7 +38,7 @@ def count_of(
 
     Args:
         question: str. A question for a number asks "how many", and then names a
-            category of `keras_caption.features.CATEGORIES`.
+            category of `keras_caption.objects.CATEGORIES`.
         objects: Sequence of dict of `category` and `score`.
 
     Returns:

@@ -8,13 +8,13 @@ import numpy as np
 from keras import ops
 
 from keras_caption.errors import InputError
-from keras_caption.features.categories import COCO_IDS
-from keras_caption.features.cells import DEVIATION, MEAN, cells_of
-from keras_caption.features.nanodet import NanoDet, decode_nanodet
-from keras_caption.features.object_detector import Detected, Images, ObjectDetector
-from keras_caption.features.suppression import Suppression
-from keras_caption.features.yolox import Yolox, decode_yolox
 from keras_caption.formats.detector_files import open_detector
+from keras_caption.objects.categories import COCO_IDS
+from keras_caption.objects.cells import DEVIATION, MEAN, cells_of
+from keras_caption.objects.nanodet import NanoDet, decode_nanodet
+from keras_caption.objects.object_detector import Detected, Images, ObjectDetector
+from keras_caption.objects.suppression import Suppression
+from keras_caption.objects.yolox import Yolox, decode_yolox
 
 CLASSES = len(COCO_IDS)
 DETR_CLASSES = COCO_IDS[-1] + 2  # COCO's ids from 0 on, and no object

@@ -21,10 +21,10 @@ from few_sentences import (
 from keras import ops
 
 import keras_caption as kc
-from keras_caption.decoding import Decoding, ObjectEvidence
-from keras_caption.features import CATEGORIES
-from keras_caption.features.object_evidence import DONE, IMPLIED, KINDS, RELATIONS
-from keras_caption.features.object_words import NOUN, mentions, said_several
+from keras_caption.decoding import Decoding
+from keras_caption.objects import CATEGORIES, ObjectEvidence
+from keras_caption.objects.evidence_words import DONE, IMPLIED, KINDS, RELATIONS
+from keras_caption.objects.object_words import NOUN, mentions, said_several
 from keras_caption.serving.signatures import endpoints_of
 from keras_caption.text import BOS, EOS, PAD, UNK
 

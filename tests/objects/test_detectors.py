@@ -12,16 +12,16 @@ from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.decoding import compile_function
-from keras_caption.features import (
+from keras_caption.formats import apart
+from keras_caption.objects import (
     CATEGORIES,
     HubDetector,
     LiteDetector,
     Yolox,
     load_detector,
 )
-from keras_caption.features.categories import COCO_IDS
-from keras_caption.features.suppression import Suppression
-from keras_caption.formats import apart
+from keras_caption.objects.categories import COCO_IDS
+from keras_caption.objects.suppression import Suppression
 from keras_caption.prepare.photos import ObjectExamples
 
 WIDTH = {"alpha": 0.25}
@@ -69,7 +69,7 @@ def test_boxes_are_shares_of_photos_of_any_proportions(tmp_path):
 
 def test_objects_have_scores_and_colours():
     objects = Yolox(white_yolox(), image_size=64)
-    detector = kc.features.ColouredObjects(objects)
+    detector = kc.objects.ColouredObjects(objects)
     shot = photo(64, 32, [(1, 2), (7, 0)])
     shot[32:, 16:] = (200, 30, 30)
     inputs = detector.to_pixels([shot, photo(20, 30, [])])
@@ -115,8 +115,8 @@ def set_by_others():
 
 def test_pixels_of_objects_or_windows_come_last(tmp_path):
     network = kc.features.Extractor("MobileNet", image_size=32, arguments=WIDTH)
-    coloured = kc.features.ColouredObjects(Yolox(white_yolox(), image_size=64))
-    detector = kc.features.ColouredObjects(coloured.detector, network)
+    coloured = kc.objects.ColouredObjects(Yolox(white_yolox(), image_size=64))
+    detector = kc.objects.ColouredObjects(coloured.detector, network)
     photos = [photo(64, 32, [(1, 2), (7, 0)]), photo(32, 32, [])]
     inputs = detector.to_pixels(photos)
     detect = compile_function(detector, detector.variables)

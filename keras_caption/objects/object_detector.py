@@ -8,7 +8,6 @@ from keras import ops
 
 from keras_caption.arguments import Items, Pixels, Share, Tensor, check
 from keras_caption.errors import InputError
-from keras_caption.features.categories import CATEGORIES, COCO_IDS, GREY, objects_of
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.features.photos import (
     check_photos,
@@ -16,7 +15,8 @@ from keras_caption.features.photos import (
     read_photo,
     resize,
 )
-from keras_caption.features.suppression import Suppression
+from keras_caption.objects.categories import CATEGORIES, COCO_IDS, GREY, objects_of
+from keras_caption.objects.suppression import Suppression
 
 Images = Float32[Tensor, "batch image_size image_size 3"]
 # Boxes, scores and categories.

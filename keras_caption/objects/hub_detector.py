@@ -8,16 +8,16 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, hint, missing_extras
-from keras_caption.features.categories import COCO_IDS
 from keras_caption.features.hub_presets import is_preset, loading_preset
 from keras_caption.features.keras_defaults import keras_defaults
-from keras_caption.features.object_detector import (
+from keras_caption.objects.categories import COCO_IDS
+from keras_caption.objects.object_detector import (
     Detected,
     Images,
     ObjectDetector,
     with_nan,
 )
-from keras_caption.features.suppression import Suppression
+from keras_caption.objects.suppression import Suppression
 
 if TYPE_CHECKING:
     import keras_hub

@@ -1,9 +1,9 @@
-"""The tables of `keras_caption.features.object_evidence`, over a vocabulary."""
+"""The tables of `keras_caption.objects.evidence_words`, over a vocabulary."""
 
 import numpy as np
 
-from keras_caption.features.categories import CATEGORIES
-from keras_caption.features.object_evidence import (
+from keras_caption.objects.categories import CATEGORIES
+from keras_caption.objects.evidence_words import (
     DONE,
     GOVERNORS,
     GRAMMAR,
@@ -20,7 +20,7 @@ from keras_caption.features.object_evidence import (
     UNCHANGED,
     VOWELS,
 )
-from keras_caption.features.object_words import CATEGORY, NOUN, PLURALS
+from keras_caption.objects.object_words import CATEGORY, NOUN, PLURALS
 from keras_caption.text import EOS, PAD, Vocabulary
 
 MOST = 10**6  # a number of objects that no image has

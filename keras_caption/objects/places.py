@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Float32
 
-from keras_caption.features.object_colours import shares_of_colours
+from keras_caption.objects.object_colours import shares_of_colours
 
 LEAST = 1e-12  # of a probability, before its logarithm
 BANDS = 3  # horizontal bands of a photo, of each of which colours are measured
@@ -65,7 +65,7 @@ def likely_places(
     """The places of a photo, the most probable first.
 
     Args:
-        image, extent: As in `keras_caption.features.object_colours.likely_colour`.
+        image, extent: As in `keras_caption.objects.object_colours.likely_colour`.
         classes: float `(1000,)`, probabilities of ImageNet's classes in the whole
             photo, or `None`, which leaves places by pixels.
 
@@ -109,7 +109,7 @@ def colours_of_bands(
 @functools.cache
 def _weights():
     """From each place of the file to its weights and its bias."""
-    file = importlib.resources.files("keras_caption.features") / "places.npz"
+    file = importlib.resources.files("keras_caption.objects") / "places.npz"
     with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
         values = {name: arrays[name].astype("float32") for name in arrays.files}
     return {name: (x[:-1], x[-1]) for name, x in values.items()}

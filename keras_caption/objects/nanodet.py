@@ -6,9 +6,9 @@ from jaxtyping import Float32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.features.categories import COCO_IDS
-from keras_caption.features.object_detector import Images
-from keras_caption.features.yolox import Decoded, Yolox
+from keras_caption.objects.categories import COCO_IDS
+from keras_caption.objects.object_detector import Images
+from keras_caption.objects.yolox import Decoded, Yolox
 
 BINS = 8  # distances to a side, in strides
 

@@ -6,13 +6,13 @@ from jaxtyping import Float32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.features.categories import CATEGORIES
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.keras_defaults import CHANNELS_LAST
-from keras_caption.features.object_colours import COLOURS, INNER, RGB, SPREAD, TO_XYZ
-from keras_caption.features.object_detector import Detected, Images, ObjectDetector
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.windows import windows
+from keras_caption.objects.categories import CATEGORIES
+from keras_caption.objects.object_colours import COLOURS, INNER, RGB, SPREAD, TO_XYZ
+from keras_caption.objects.object_detector import Detected, Images, ObjectDetector
 
 REDUCED = 4  # pixels in each direction that are averaged before colours are named
 
@@ -34,7 +34,7 @@ class ColouredObjects(ObjectDetector):
     is detected.
 
     Args:
-        detector: `keras_caption.features.ObjectDetector`.
+        detector: `keras_caption.objects.ObjectDetector`.
         network: `keras_caption.features.Extractor` that provides grids and windows, or
             `None`.
         name: str.

@@ -7,13 +7,13 @@ from jaxtyping import Bool, Float32, Int, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
-from keras_caption.decoding.box_relations import GEOMETRY, part_of
-from keras_caption.decoding.evidence_tables import EvidenceTables
 from keras_caption.decoding.hook import Hook
 from keras_caption.decoding.rules import NEG_INF
 from keras_caption.decoding.take_by_row import take_by_row
-from keras_caption.features.categories import CATEGORIES
-from keras_caption.features.object_evidence import RELATIONS
+from keras_caption.objects.box_relations import GEOMETRY, part_of
+from keras_caption.objects.categories import CATEGORIES
+from keras_caption.objects.evidence_tables import EvidenceTables
+from keras_caption.objects.evidence_words import RELATIONS
 from keras_caption.text import EOS
 
 PERSON = CATEGORIES.index("person")
@@ -22,7 +22,7 @@ PERSON = CATEGORIES.index("person")
 class ObjectEvidence(EvidenceTables, Hook):
     """Finds the tokens that the objects of an image support after a begun caption.
 
-    A word is admissible if `keras_caption.features.object_evidence` names it and the
+    A word is admissible if `keras_caption.objects.evidence_words` names it and the
     image has evidence for it. A noun needs an object of its category, a plural needs
     two; after "two" there must be exactly two, also if boxes within others are counted,
     after "a group of" at least three. After "on", "with" or "holding", a noun needs an

@@ -10,14 +10,14 @@ from jaxtyping import Float32, UInt8
 
 from keras_caption.arguments import Share, check
 from keras_caption.errors import InputError
-from keras_caption.features.categories import CATEGORIES, GREY, objects_of
 from keras_caption.features.photos import check_photos, pixels_of, read_photo
-from keras_caption.features.suppression import Suppression
 from keras_caption.formats.engine_files import (
     DESCRIPTION,
     open_engine,
     read_description,
 )
+from keras_caption.objects.categories import CATEGORIES, GREY, objects_of
+from keras_caption.objects.suppression import Suppression
 
 
 class LiteDetector:

@@ -7,7 +7,7 @@ import onnx_detectors
 import pytest
 
 import keras_caption as kc
-from keras_caption.features import EngineDetector, LiteDetector, yolox_download
+from keras_caption.objects import EngineDetector, LiteDetector, yolox_download
 from keras_caption.serving import engine_cache
 
 pytest.importorskip("ai_edge_litert")
@@ -48,7 +48,7 @@ def test_a_download_is_compared_with_its_digest(network, cache, monkeypatch, cap
     monkeypatch.setattr(yolox_download, "SHA_256", digest)
     file = engine_cache.detector_of("yolox_nano")
     assert engine_cache.detector_of("yolox_nano") == file
-    assert isinstance(kc.features.load_detector("yolox_nano"), EngineDetector)
+    assert isinstance(kc.objects.load_detector("yolox_nano"), EngineDetector)
     assert capsys.readouterr().err.count("Downloading yolox_nano, 3.7 MB") == 1
     [kept] = (cache / "detectors").iterdir()
     (kept / network.name).write_bytes(b"")  # is not whole: downloaded anew

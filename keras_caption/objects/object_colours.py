@@ -1,6 +1,6 @@
 """Colours of detected objects, as people call them, from the pixels of their boxes.
 
-Needs NumPy alone: `keras_caption.features.ColouredObjects` computes shares of the same
+Needs NumPy alone: `keras_caption.objects.ColouredObjects` computes shares of the same
 colours in graphs.
 """
 

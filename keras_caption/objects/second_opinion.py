@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float32, UInt8
 
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.features.categories import CATEGORIES, objects_of
-from keras_caption.features.imagenet_names import imagenet_names, members
 from keras_caption.features.photos import check_photos, pixels_of
+from keras_caption.objects.categories import CATEGORIES, objects_of
+from keras_caption.objects.imagenet_names import imagenet_names, members
 from keras_caption.progress import report
 
 SIDE = 640  # longer side of a photo of which boxes are cut, at most, in pixels
@@ -74,11 +74,11 @@ class SecondOpinion:
     It runs outside of graphs: a model is neither saved nor exported with it.
 
     Args:
-        detector: A detector of COCO's objects: `keras_caption.features.ObjectDetector`
+        detector: A detector of COCO's objects: `keras_caption.objects.ObjectDetector`
             whose regions are categories alone, or `LiteDetector`.
         classify: Function from uint8 `(batch, size, size, 3)` to float32
             `(batch, 1000)`, with the attribute `image_size`: a
-            `keras_caption.features.PhotoClassifier` or `LiteClassifier`.
+            `keras_caption.objects.PhotoClassifier` or `LiteClassifier`.
 
     Call arguments:
         inputs: dict, as `to_pixels` returns it.
@@ -187,7 +187,7 @@ class SecondOpinion:
 
         Returns:
             List of dict of `name`, str; `kind`, str, see
-            `keras_caption.features.imagenet_names.ImageNetName`; and `probability`,
+            `keras_caption.objects.imagenet_names.ImageNetName`; and `probability`,
             float, the most probable first.
         """
         masses = members() @ np.asarray(detected["classes"][i])

@@ -7,15 +7,15 @@ from keras import ops
 
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError, missing_extras
-from keras_caption.features.cells import DEVIATION, MEAN, cells_of
-from keras_caption.features.lite_yolox import OVERLAP, STRIDES, VALUES
-from keras_caption.features.object_detector import (
+from keras_caption.objects.cells import DEVIATION, MEAN, cells_of
+from keras_caption.objects.lite_yolox import OVERLAP, STRIDES, VALUES
+from keras_caption.objects.object_detector import (
     Detected,
     Images,
     ObjectDetector,
     with_nan,
 )
-from keras_caption.features.suppression import Suppression
+from keras_caption.objects.suppression import Suppression
 
 MULTIPLE = 32  # the size of an image is a multiple of these pixels
 # Boxes in pixels, and scores of the categories, of all cells.

@@ -44,7 +44,7 @@ class Detail(NamedTuple):
 @functools.cache
 def details() -> tuple[Detail, ...]:
     """The rows of the table."""
-    file = importlib.resources.files("keras_caption.features") / "details.csv"
+    file = importlib.resources.files("keras_caption.objects") / "details.csv"
     rows = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
     kinds = Detail.__annotations__
     return tuple(Detail(**{key: kinds[key](row[key]) for key in kinds}) for row in rows)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from keras_caption.features.categories import CATEGORIES
+from keras_caption.objects.categories import CATEGORIES
 
 # Synonyms of the names of categories. The choice is ours. Regular plurals are matched
 # too; irregular ones are listed.
@@ -86,7 +86,7 @@ def mentions(caption: str) -> list[tuple[str, str]]:
 
     Returns:
         List of pairs of a noun and its category, one of
-        `keras_caption.features.CATEGORIES`. Nouns are in the singular, unless their
+        `keras_caption.objects.CATEGORIES`. Nouns are in the singular, unless their
         plural is irregular.
     """
     nouns = PATTERN.findall(" ".join(caption.lower().split()))
@@ -123,7 +123,7 @@ def least_score(caption: str, objects: Iterable[dict[str, Any]]) -> float:
     Args:
         caption: str.
         objects: Iterable of dict of `category` and `score`, see
-            `keras_caption.features.ObjectDetector.objects_of`.
+            `keras_caption.objects.ObjectDetector.objects_of`.
 
     Returns:
         float; 0 if a named category has no object, or the caption names none.

@@ -13,9 +13,9 @@ from keras_caption.features.efficientnet_lite import (
     load_efficientnet_lite,
     weights_path,
 )
-from keras_caption.features.imagenet_names import CLASSES
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.formats.torch_files import read_torch
+from keras_caption.objects.imagenet_names import CLASSES
 
 FEATURES = ARCHITECTURE["num_features"]
 BATCH_SIZE = 4  # images; the network is compiled for this number

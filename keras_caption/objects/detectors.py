@@ -2,20 +2,20 @@ import functools
 import os
 from typing import Any
 
-from keras_caption.features.coloured_objects import ColouredObjects
-from keras_caption.features.engine_detector import EngineDetector
 from keras_caption.features.extractor import Extractor
-from keras_caption.features.hub_detector import HubDetector, load_hub_detector
 from keras_caption.features.keras_defaults import keras_defaults
-from keras_caption.features.nanodet import NanoDet
-from keras_caption.features.object_detector import ObjectDetector
-from keras_caption.features.photo_classifier import PhotoClassifier
-from keras_caption.features.second_opinion import SecondOpinion, with_second_opinion
-from keras_caption.features.yolox import Yolox
-from keras_caption.features.yolox_download import YOLOX_NANO, download_yolox
 from keras_caption.formats.detector_files import SUFFIXES
 from keras_caption.formats.keras_files import load_keras
 from keras_caption.formats.suffixes import suffix_of
+from keras_caption.objects.coloured_objects import ColouredObjects
+from keras_caption.objects.engine_detector import EngineDetector
+from keras_caption.objects.hub_detector import HubDetector, load_hub_detector
+from keras_caption.objects.nanodet import NanoDet
+from keras_caption.objects.object_detector import ObjectDetector
+from keras_caption.objects.photo_classifier import PhotoClassifier
+from keras_caption.objects.second_opinion import SecondOpinion, with_second_opinion
+from keras_caption.objects.yolox import Yolox
+from keras_caption.objects.yolox_download import YOLOX_NANO, download_yolox
 
 # End of a message about a preset that cannot be downloaded.
 INSTEAD = ", as --detector; or name a YOLOX network there, a .keras file"

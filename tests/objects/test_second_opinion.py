@@ -5,15 +5,15 @@ import pytest
 from conftest import data_folder
 from yolox_file import white_yolox
 
-from keras_caption.features import (
+from keras_caption.features import efficientnet_lite
+from keras_caption.objects import (
     CATEGORIES,
     ObjectDetector,
     SecondOpinion,
-    efficientnet_lite,
     load_detector,
 )
-from keras_caption.features.detectors import photo_classifier
-from keras_caption.features.imagenet_names import imagenet_names
+from keras_caption.objects.detectors import photo_classifier
+from keras_caption.objects.imagenet_names import imagenet_names
 
 WHOLE, HALF = (0, 0, 1, 1), (0.5, 0, 1, 1)
 GOLDEN, LABRADOR, BROWN_BEAR, KOALA, SWING = 207, 208, 294, 105, 843

@@ -25,7 +25,7 @@ class ImageNetName(NamedTuple):
 
     Attributes:
         name: str, what people call it.
-        category: str, one of `keras_caption.features.CATEGORIES`, or empty.
+        category: str, one of `keras_caption.objects.CATEGORIES`, or empty.
         kind: str, `"animal"`, `"vehicle"`, `"food"`, `"thing"` or `"place"`.
         classes: tuple of int, indices of ImageNet's classes.
     """

@@ -1,7 +1,7 @@
 """Tables of words that detected objects support, and of the evidence that each needs.
 
 A captioner of objects reads categories and boxes only. These tables hold all words that
-may describe objects; `keras_caption.decoding.evidence` reads the tables. Evidence is
+may describe objects; `keras_caption.objects.evidence` reads the tables. Evidence is
 either a category, which at least one object has, or `A RELATION B`, two objects whose
 boxes have a relation.
 
@@ -12,7 +12,7 @@ captions name any posture. Other entries follow from the meaning of words: who r
 skis is a skier.
 """
 
-from keras_caption.features.object_words import SYNONYMS
+from keras_caption.objects.object_words import SYNONYMS
 
 # === Groups of categories; underscores join the words of a name ===
 FOOD = "banana apple sandwich orange broccoli carrot hot_dog pizza donut cake"
@@ -31,7 +31,7 @@ HELD = (
 PETS = "cat dog"
 
 # === Relations of two objects, A and B ===
-# From name to the relation of the boxes, of `keras_caption.decoding.evidence.GEOMETRY`,
+# From name to the relation of the boxes, of `keras_caption.objects.evidence.GEOMETRY`,
 # and pairs of categories of A and B. `*` is any category, different for A and B.
 RELATIONS = {
     "on": (
