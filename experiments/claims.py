@@ -40,7 +40,7 @@ FOLDER = pathlib.Path(__file__).parents[1] / "docs" / "results"
 LIKELIHOODS = "log_probability", "log_perplexity"
 LEAST_SEEDS = 5  # of `claims.csv`
 # Effects that count as none: in points, and for log-probabilities in nats.
-MARGINS = {"CIDEr-D": 2.0, "BLEU": 0.5, "all": 0.5}
+MARGINS = {"CIDEr-D": 2.0, "BLEU": 0.5, "all": 0.5, "accuracy": 0.5}
 LIKELIHOOD_MARGIN = 0.005
 CAME_OUT, EQUIVALENT = "came out", "equivalent"
 REVERSED, UNKNOWN = "reversed", "cannot be told"

@@ -29,10 +29,11 @@ from experiments.papers.archives import (
 from experiments.papers.finished import task_of
 from experiments.papers.plan import PLAN, register
 from experiments.papers.rows import rows_of
-from experiments.papers.sections import cell, scores_in_text, write_lines
+from experiments.papers.sections import cell, scores_in_text, text_of, write_lines
 from keras_caption.atomic import replacing
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.evaluation import markdown_table
+from keras_caption.formats.runs import read_history
 from keras_caption.models.initializers import INITIALIZATION_VERSION
 
 FOLDER = RUNS.parent
@@ -51,6 +52,8 @@ OLDER = (
     f"{DAGGER} Trained by earlier code, which began most models with other weights.\n"
     "Today's gives other numbers ([what is trained]({page}#what-is-trained))."
 )
+# Epochs of which the drift of queries is shown.
+DRIFT_EPOCHS = 1, 2, 3, 5, 10, 20
 # README's table: the presets in its columns, and its rows.
 CAPTIONERS = {
     "SAN": "san",
@@ -75,10 +78,14 @@ def main(arguments):
 
 def rebuild():
     """Rebuilds all tables, see above."""
-    for training in {x.csv: x for x in PLAN}.values():
+    tables = {x.csv: x for x in PLAN}.values()
+    for training in tables:
         write_planned(training)
     with replacing(FOLDER / "plan.csv") as path:
         write_lines(path, [*map(planned, PLAN)])
+    if lines := [line for training in tables for line in drifts(training)]:
+        with replacing(FOLDER / "effects_drift.csv") as path:
+            write_lines(path, lines)
     claims.archived_rows.cache_clear()
     for name, lines in claims.tables().items():
         with replacing(FOLDER / f"{name}.csv") as path:
@@ -123,6 +130,29 @@ def write_planned(training):
     kept = [line for line in lines if len(line) > 1]
     with replacing(path) as partial:
         write_lines(partial, kept)
+
+
+def drifts(training):
+    """The lines of `effects_drift.csv` for the archives of a planned training.
+
+    A cell is the mean and the deviation, over seeds, of the drift in an epoch.
+    """
+    if not training.with_drift:
+        return
+    register(training.setup)
+    with archived_runs(training) as runs:
+        for row in rows_of(training.table, runs):
+            histories = [read_history(run["folder"], "val_cider") for run in row.runs]
+            if not histories or any("drift" not in x[0] for x in histories):
+                continue
+            line = {
+                "row": f"{training.setup}, {row.label}",
+                "seeds": str(len(row.runs)),
+            }
+            for epoch in DRIFT_EPOCHS:
+                moved = [x[epoch - 1]["drift"] for x in histories if len(x) >= epoch]
+                line[f"epoch {epoch}"] = text_of(moved, 2) if moved else ""
+            yield line
 
 
 def lines_of(table, runs):

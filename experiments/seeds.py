@@ -10,6 +10,9 @@ one more axis, over which the step is mapped (`jax.vmap`). Each seed has the ini
 weights, batches, samples and learning rates of run.py on JAX, and its best epoch is
 kept.
 
+With `--drift`, the history has how the queries of the encoder's first layer moved in
+each epoch of cross-entropy, see experiments/papers/drift.py.
+
 Captions are scored by CIDEr-D and by the log-probability of references only, since
 METEOR and a figure take longer than the training of a small model. The same command
 resumes an interrupted training after its last epoch, and skips finished runs. Seeds of
@@ -32,6 +35,7 @@ import keras
 import numpy as np
 
 import keras_caption as kc
+from experiments.papers.drift import Drift, images_of
 from keras_caption.commands.command_line import Parser, import_library, names, start
 from keras_caption.commands.configuration import make_config
 from keras_caption.commands.run_arguments import parse
@@ -57,6 +61,9 @@ def main(arguments):
         required=True,
         help="folder of a run without its seed; all other arguments are run.py's",
     )
+    parser.add_argument(
+        "--drift", action="store_true", help="measure how queries move in training"
+    )
     options, others = parser.parse_known_args(arguments)
     import_library()
     options_of_run, settings = parse(others, __doc__)
@@ -66,7 +73,7 @@ def main(arguments):
         check(config)
         tasks[pathlib.Path(f"{options.output_dir}_{seed}")] = task(config)
     share_data([*tasks.values()])
-    run_phase([Run(task, folder) for folder, task in tasks.items()])
+    run_phase([Run(task, folder) for folder, task in tasks.items()], options.drift)
     if config.get("self_critical", {}).get("epochs"):
         run_phase(
             [
@@ -184,7 +191,7 @@ class Run:
             yield in_numpy(self.trainer, batch)
 
 
-def run_phase(runs):
+def run_phase(runs, with_drift=False):
     """Trains the runs of a phase that are not finished, and scores them."""
     todo = [run for run in runs if not run.is_finished()]
     for run in runs:
@@ -198,17 +205,19 @@ def run_phase(runs):
         train(
             behind,
             min((run.epoch for run in active if run.epoch > epoch), default=None),
+            with_drift,
         )
     if todo:
         score(todo)
 
 
-def train(runs, until=None):
+def train(runs, until=None, with_drift=False):
     """Trains runs at once that have done the same epochs.
 
     Args:
         runs: List of `Run`.
         until: int, number of epochs after which to stop. Defaults to the last.
+        with_drift: bool, whether histories have how queries moved.
     """
     trainer, steps, first = runs[0].trainer, runs[0].steps, runs[0].epoch
     model = model_of(trainer)
@@ -218,6 +227,8 @@ def train(runs, until=None):
     validation = runs[0].task.validation(model)
     validation.set_model(model)
     validation_loss, validation.loss = ValidationLosses(trainer, validation), None
+    images = images_of(runs[0].task, model) if with_drift else None
+    drifts = {run: Drift(run.trainer, images) for run in runs if with_drift}
     for epoch in range(first, until or runs[0].values["epochs"]):
         began = time.monotonic()
         state = begin_epoch(runs, state, epoch)
@@ -236,6 +247,8 @@ def train(runs, until=None):
             for restored in {run.trainer, trainer}:
                 restore(restored, state, number)
             row = {name: float(x[number]) for name, x in logs.items()}
+            if run in drifts:
+                row |= drifts[run].of_epoch()
             validation.on_epoch_end(epoch, row)
             run.checkpoint.on_epoch_end(epoch, row)
             run.epoch = epoch + 1

@@ -40,9 +40,9 @@ def is_archived(training, cell):
         return False
     with zipfile.ZipFile(path) as archive:
         names = set(archive.namelist())
-        for seed in range(training.seeds):
+        for run in training.runs_of(cell):
             for phase in training.phases:
-                folder = pathlib.PurePosixPath(f"{cell}_{seed}", PHASES[phase])
+                folder = pathlib.PurePosixPath(run, PHASES[phase])
                 if str(folder / SCORES) not in names:
                     return False
                 config = json.loads(archive.read(str(folder / CONFIG)))
@@ -75,7 +75,8 @@ def archive(path, folders, training: dict[str, Any]) -> None:
                 write(name / CONFIG, json.dumps(_without_folders(folder / phase)))
                 write(name / ITEMS, json.dumps(_rounded(folder / phase / ITEMS)))
                 for part in (SCORES, HISTORY):
-                    write(name / part, (folder / phase / part).read_text())
+                    if (folder / phase / part).exists():  # ensembles have no history
+                        write(name / part, (folder / phase / part).read_text())
 
 
 def _without_folders(folder):
@@ -84,11 +85,20 @@ def _without_folders(folder):
     data = begun["config"]["data"]
     if data.get("data_dir"):
         data["data_dir"] = pathlib.Path(data["data_dir"]).name
-    begun["start"] = {
-        f"{pathlib.Path(path).parent.name}/{pathlib.Path(path).name}": digest
-        for path, digest in begun.get("start", {}).items()
-    }
+    for name in ("start", "members"):
+        begun[name] = {
+            _without_folder(path): digest
+            for path, digest in begun.get(name, {}).items()
+        }
     return begun
+
+
+def _without_folder(path):
+    """The path of a saved model from the folder of its run on."""
+    *_, folder, phase, name = pathlib.Path(path).parts
+    return "/".join(
+        (folder, phase, name) if phase in PHASES.values() else (phase, name)
+    )
 
 
 def _rounded(path):

@@ -128,6 +128,12 @@ CAPTIONED = (
         "all",
         ("mcan_gsa, query", "mcan"),
     ),
+    Claim(
+        *("GSA in MCAN, planned", "ngsan_9"),
+        ("+ GSA, test-std", "MCAN (Ours), test-std"),
+        ("effects_questions",),
+        "accuracy",
+    ),
     *(
         Claim(
             *(effect, "aoanet_4", tuple(labels), files),

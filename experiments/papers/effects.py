@@ -36,8 +36,18 @@ RATES = (5e-4, 1.5e-3, 5e-3)  # of coco_objects.py, times 1, 3 and 10
 WITHOUT_REWARD = {"self_critical.epochs": 0}
 
 
-def _row(label, model, overrides, objective=CROSS_ENTROPY):
-    return Published(label, {}, model, overrides, objective=objective)
+def _row(label, model, overrides, objective=CROSS_ENTROPY, members=1):
+    return Published(label, {}, model, overrides, members=members, objective=objective)
+
+
+def _with_ensembles(models, objectives, overrides):
+    """Rows of models and of ensembles of their five seeds."""
+    return tuple(
+        _row(label.format(model), model, overrides, objective, members)
+        for label, members in (("{}", 1), ("five of {}", 5))
+        for objective in objectives
+        for model in models
+    )
 
 
 def _areas(plain, areas, area_overrides, smaller, same):
@@ -97,11 +107,22 @@ EFFECTS = {
     # README's.
     "captioners": Table(
         "Captioners after cross-entropy and after self-critical training",
-        tuple(
-            _row(model, model, {}, objective)
-            for objective in (CROSS_ENTROPY, SELF_CRITICAL)
-            for model in ("san", "nsan", "gsan", "ngsan", "aoanet", "ngsan_aoa")
+        _with_ensembles(
+            ("san", "nsan", "gsan", "ngsan", "aoanet", "ngsan_aoa"),
+            (CROSS_ENTROPY, SELF_CRITICAL),
+            {},
         ),
+    ),
+    # Other samples of an image are its baseline, three times as long.
+    "effects_rewarded": Table(
+        "How far self-critical training goes",
+        _with_ensembles(
+            ("ngsan_aoa",), (SELF_CRITICAL,), {"self_critical.baseline": "mean"}
+        ),
+    ),
+    "effects_questions": Table(
+        "Geometry in MCAN",
+        tuple(_row(model, model, {}) for model in ("mcan", "mcan_gsa")),
     ),
     "effects_areas": _of_text("subwords", "de"),
     "effects_areas_characters": _of_text("characters", "fr"),

@@ -4,7 +4,8 @@ r"""What is trained for the tables in docs/results, the most wanted first.
 
 works through `PLAN`. All seeds of a cell are trained at once (experiments/seeds.py).
 `{data}` in arguments stands for the folder `--data`, which has `coco_val2017`, the
-annotations of COCO's validation images, and `multi30k`.
+annotations of COCO's validation images, `coco_questions`, of COCO-QA, and `multi30k`;
+`{prepared}` for a folder that a script of `PREPARED` writes.
 """
 
 import dataclasses
@@ -27,10 +28,14 @@ COCO_OBJECTS = (
     f"--config={CONFIGS}/captioning/coco_objects.py",
     "--data_dir={data}/coco_val2017",
 )
-MULTI30K = (
-    f"--config={CONFIGS}/translation/multi30k.py",
-    "--data_dir={data}/multi30k",
+TRANSLATION = f"--config={CONFIGS}/translation/multi30k.py"
+MULTI30K = (TRANSLATION, "--data_dir={data}/multi30k")
+CHARACTERS = (
+    *("--epochs=5", "--config.data.max_tokens=256"),
+    "--config.decoding.max_length=256",
 )
+# Scripts that write what is trained on, by set-up.
+PREPARED = {"multi30k_codes": "papers/coded_text.py"}
 # Arguments of experiments/run.py, by what is trained on, and at which scale.
 SETUPS = {
     "coco_objects": COCO_OBJECTS,
@@ -77,9 +82,12 @@ SETUPS = {
         for absent in (0, 30)
     },
     "multi30k": (*MULTI30K, "--epochs=5"),
-    "multi30k_characters": (
-        *(*MULTI30K, "--epochs=5"),
-        *("--config.data.max_tokens=256", "--config.decoding.max_length=256"),
+    "multi30k_characters": (*MULTI30K, *CHARACTERS),
+    "multi30k_codes": (TRANSLATION, "--data_dir={prepared}", "--epochs=5"),
+    "coco_qa": (
+        f"--config={CONFIGS}/question_answering/coco_qa.py",
+        "--data_dir={data}/coco_questions/cocoqa_val2017.json",
+        "--config.data.images_dir={data}/coco_val2017",
     ),
     **{
         f"grid_scenes_{cells}": (
@@ -117,6 +125,11 @@ class Training:
         scst_epochs: Epochs of self-critical training after cross-entropy.
         minutes: Processor minutes that a cell took in the mean, or was found to take by
             some of its epochs; `None` if that was not measured.
+        at_once: bool, whether all seeds of a cell are trained together, on JAX; else
+            one after another, on TensorFlow.
+        has_ensembles: bool, whether the seeds of a cell are scored together, too.
+        with_drift: bool, whether the drift of queries is measured, see
+            experiments/papers/drift.py.
         shared: dict from cells of the table to cells of other tables of the set-up that
             are the same, such as those with the usual number of layers.
     """
@@ -128,6 +141,9 @@ class Training:
     seeds: int = SEEDS
     scst_epochs: int = 0
     minutes: float | None = None
+    at_once: bool = True
+    has_ensembles: bool = False
+    with_drift: bool = False
     shared: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
@@ -146,13 +162,23 @@ class Training:
     def phases(self):
         return [CROSS_ENTROPY, *[SELF_CRITICAL][: self.scst_epochs]]
 
-    def arguments(self, row, data):
+    def runs_of(self, cell):
+        """The names of the folders of a cell's runs."""
+        names = [f"{cell}_{seed}" for seed in range(self.seeds)]
+        return [*names, f"{cell}_ensemble"] if self.has_ensembles else names
+
+    def arguments_of_setup(self, data, prepared="PREPARED"):
+        """Arguments of experiments/run.py for all rows, a list of str."""
+        folders = {"data": data, "prepared": prepared}
+        return [x.format_map(folders) for x in SETUPS[self.setup]]
+
+    def arguments(self, row, data, prepared="PREPARED"):
         """Arguments of experiments/run.py for a row, a list of str."""
         values = {**row.overrides, **TABLES[self.table].settings}
         if self.scst_epochs:
             values["self_critical.epochs"] = self.scst_epochs
         return [
-            *(x.replace("{data}", str(data)) for x in SETUPS[self.setup]),
+            *self.arguments_of_setup(data, prepared),
             f"--model={row.model}",
             *(f"--config.{name}={value}" for name, value in values.items()),
         ]
@@ -168,13 +194,17 @@ def _layers(csv, setup, minutes, *layers):
 
 def _norms(setup, layers, norms, seeds):
     cells = tuple(f"san_{layers}_{norm}" for norm in norms)
-    return Training(f"effects_{setup}", "effects_norms", setup, cells, seeds)
+    return Training(
+        *(f"effects_{setup}", "effects_norms", setup, cells, seeds), with_drift=True
+    )
 
 
 PLAN = (
     # README's.
-    Training("scenes", "captioners", "scenes", scst_epochs=3),
-    Training("coco_objects", "captioners", "coco_objects", scst_epochs=5),
+    *(
+        Training(data, "captioners", data, scst_epochs=epochs, has_ensembles=True)
+        for data, epochs in (("scenes", 3), ("coco_objects", 5))
+    ),
     # Table 1 of NG-SAN.
     _layers("ngsan_1_scenes", "scenes", 22, 1),
     _layers("ngsan_1_scenes", "scenes", None, 4, 6),
@@ -205,10 +235,19 @@ PLAN = (
         *("effects_areas_characters", "effects_areas_characters"),
         "multi30k_characters",
     ),
+    Training("effects_areas_codes", "effects_areas_codes", "multi30k_codes"),
     # The temperature.
     *(
         Training(f"effects_temperature_{x}", "effects_temperature", f"grid_scenes_{x}")
         for x in (4, 9, 14)
     ),
     Training("ngsan_7_moving", "ngsan_7", "moving_scenes"),
+    # An LSTM takes longer on JAX.
+    Training("effects_questions", "effects_questions", "coco_qa", at_once=False),
+    # How far self-critical training goes.
+    Training(
+        *("effects_rewarded", "effects_rewarded", "coco_objects"),
+        scst_epochs=15,
+        has_ensembles=True,
+    ),
 )

@@ -9,11 +9,11 @@ import time
 
 from experiments import results
 from experiments.papers import archives
-from experiments.papers.plan import PLAN
+from experiments.papers.plan import PLAN, PREPARED
 from keras_caption.atomic import exclusive
 from keras_caption.errors import InputError
 
-SCRIPT = pathlib.Path(__file__).parents[1] / "seeds.py"
+SCRIPTS = pathlib.Path(__file__).parents[1]
 STOPS = 60  # seconds that a cell has to stop in, once the budget is spent
 
 
@@ -86,17 +86,76 @@ def train(training, cell, output_dir, data, limit):
     Returns:
         The exit status, or `None` if the limit, in seconds, was reached.
     """
-    row = training.rows[cell]
+    end = None if limit is None else time.monotonic() + limit
     folder = output_dir / training.setup / cell
-    seeds = [*map(str, range(training.seeds))]
-    arguments = training.arguments(row, data)
-    ours = [f"--seeds={','.join(seeds)}", f"--output_dir={folder}"]
     before = processor_seconds()
-    process = subprocess.Popen([sys.executable, SCRIPT, *arguments, *ours])
     try:
-        code = process.wait(limit)
+        for command in commands(training, cell, output_dir, data):
+            code = run(command, None if end is None else end - time.monotonic())
+            if code != 0:
+                return code
+    finally:
+        # Of what was interrupted before, too.
+        path = folder.with_name(f"{cell}_minutes.txt")
+        minutes = float(path.read_text()) if path.exists() else 0.0
+        minutes += (processor_seconds() - before) / 60
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{minutes:.1f}")
+    arguments = training.arguments(training.rows[cell], "DATA")
+    archives.archive(
+        archives.path_of(training, cell),
+        [folder.with_name(name) for name in training.runs_of(cell)],
+        {"minutes": round(minutes, 1), "arguments": shlex.join(arguments)},
+    )
+    return 0
+
+
+def commands(training, cell, output_dir, data):
+    """Yields the commands that train a cell, lists of a script and its arguments.
+
+    Each does nothing where it is done already.
+    """
+    folder = output_dir / training.setup / cell
+    prepared = output_dir / "prepared" / training.setup
+    script = PREPARED.get(training.setup)
+    if script and not prepared.exists():
+        yield [script, f"--output_dir={prepared}"]
+    arguments = training.arguments(training.rows[cell], data, prepared)
+    seeds = [*map(str, range(training.seeds))]
+    if training.at_once:
+        own = [f"--seeds={','.join(seeds)}", f"--output_dir={folder}"]
+        if training.with_drift:
+            own.append("--drift")
+        yield ["seeds.py", *arguments, *own]
+    else:
+        for seed in seeds:
+            own = [f"--seed={seed}", f"--output_dir={folder}_{seed}"]
+            yield ["run.py", "--resume", *arguments, *own]
+    for phase in training.phases if training.has_ensembles else ():
+        part = archives.PHASES[phase]
+        members = ",".join(str(pathlib.Path(f"{folder}_{x}", part)) for x in seeds)
+        own = [
+            f"--ensemble={members}",
+            f"--output_dir={pathlib.Path(f'{folder}_ensemble', part)}",
+        ]
+        of_data = training.arguments_of_setup(data, prepared)
+        yield ["run.py", "--resume", *of_data, *own]
+
+
+def run(command, limit):
+    """Runs a script of experiments/.
+
+    Returns:
+        Its exit status, or `None` if the limit, in seconds, was reached.
+    """
+    if limit is not None and limit <= 0:
+        return None
+    script, *arguments = command
+    process = subprocess.Popen([sys.executable, SCRIPTS / script, *arguments])
+    try:
+        return process.wait(limit)
     except subprocess.TimeoutExpired:
-        code = None
+        return None
     finally:
         if process.poll() is None:
             process.terminate()
@@ -105,20 +164,6 @@ def train(training, cell, output_dir, data, limit):
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        # Of what was interrupted before, too.
-        path = folder.with_name(f"{cell}_minutes.txt")
-        minutes = float(path.read_text()) if path.exists() else 0.0
-        minutes += (processor_seconds() - before) / 60
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{minutes:.1f}")
-    if code == 0:
-        command = training.arguments(row, "DATA")
-        archives.archive(
-            archives.path_of(training, cell),
-            [f"{folder}_{seed}" for seed in seeds],
-            {"minutes": round(minutes, 1), "arguments": shlex.join(command)},
-        )
-    return code
 
 
 def processor_seconds():

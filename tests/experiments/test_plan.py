@@ -78,15 +78,27 @@ def seeds(monkeypatch):
 
     class Process:
         def __init__(self, command):
-            flags = dict(x[2:].split("=", 1) for x in map(str, command[2:]))
+            flags = dict(x[2:].partition("=")[::2] for x in map(str, command[2:]))
+            flags["script"] = pathlib.Path(command[1]).name
             calls["commands"].append(flags)
             self.outcome = calls["outcomes"].pop(0) if calls["outcomes"] else 0
             if self.outcome != 0:
                 return
             rng = np.random.default_rng(0)
             image = rng.normal(1.0, 1.0, 100)
-            for seed in flags["seeds"].split(","):
-                folder = pathlib.Path(f"{flags['output_dir']}_{seed}")
+            if "ensemble" in flags:
+                members = ["san"] * len(flags["ensemble"].split(","))
+                folder = pathlib.Path(flags["output_dir"])
+                of = ["cross-entropy"] * len(members)
+                write_run(folder, " + ".join(members), 80.0, "ensemble", of)
+                write_items(folder, [*image], [*image])
+                return
+            at_once = "seeds" in flags
+            for seed in flags["seeds" if at_once else "seed"].split(","):
+                end = f"_{seed}" if at_once else ""
+                folder = pathlib.Path(f"{flags['output_dir']}{end}")
+                if folder.exists():  # finished
+                    continue
                 score = SCORES[flags["model"]]
                 layers = int(flags.get("config.model.num_layers", 2))
                 data = {"data__data_dir": flags["data_dir"], "seed": int(seed)}
@@ -184,6 +196,28 @@ def test_a_cell_is_in_the_tables_that_it_belongs_to(
     runner.run_all(tmp_path / "runs", tmp_path / "data")
     assert read(documents / "coco_objects.csv")["san"]["seeds"] == "2"
     assert read(documents / "ngsan_1.csv")["SAN (san), num_layers=2"]["seeds"] == "2"
+
+
+def test_seeds_are_scored_together_and_may_be_trained_one_by_one(
+    documents, seeds, tmp_path, monkeypatch
+):
+    [training] = runner.PLAN
+    training = dataclasses.replace(
+        training, cells=("san",), seeds=5, at_once=False, has_ensembles=True
+    )
+    for module in (claims, results, runner):
+        monkeypatch.setattr(module, "PLAN", (training,))
+    seeds["outcomes"] = [0] * 5 + [1]  # of the ensemble
+    with pytest.raises(kc.InputError, match="coco_objects/san failed"):
+        runner.run_all(tmp_path / "runs", tmp_path / "data")
+    assert [flags.get("seed") for flags in seeds["commands"][:5]] == [*"01234"]
+    runner.run_all(tmp_path / "runs", tmp_path / "data")
+    assert {flags["script"] for flags in seeds["commands"]} == {"run.py"}
+    rows = read(documents / "coco_objects.csv")
+    assert rows["san"]["seeds"] == "5"
+    assert rows["five of san"]["CIDEr-D"] == "80.0"
+    assert archives.is_archived(training, "san")
+    assert not archives.is_archived(dataclasses.replace(training, seeds=6), "san")
 
 
 def test_cells_of_an_older_start_are_trained_again(
