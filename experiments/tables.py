@@ -53,6 +53,7 @@ from experiments.papers.sections import (
     write_differences,
 )
 from keras_caption.commands.command_line import Parser, names, new_file, start
+from keras_caption.errors import need_packages
 from keras_caption.papers import SELF_CRITICAL
 
 
@@ -133,8 +134,8 @@ def parse(arguments):
     parser.add_argument(
         "--data",
         default=os.environ.get("KERAS_CAPTION_DATA", "."),
-        help="with --all: folder of coco_val2017 and multi30k; defaults to that of the "
-        "environment variable KERAS_CAPTION_DATA",
+        help="with --all: folder of coco_val2017, coco_questions and multi30k; "
+        "defaults to that of the environment variable KERAS_CAPTION_DATA",
     )
     parser.add_argument(
         "--at_once",
@@ -166,8 +167,16 @@ def parse(arguments):
             parser.error(f"there is no table {table!r}: those are {', '.join(TABLES)}")
         if options.run and task_of_table(table) is None:
             parser.error(f"--run: {TABLES[table].title} has no models to train")
+        labels = [row.label for row in cells_of(table)]
+        if options.run and not any(x in y for x in options.cells for y in labels):
+            parser.error(
+                f"--cells: no row of {table} has {', '.join(options.cells)} in its "
+                f"label: those are {', '.join(labels)}"
+            )
     if options.run and not (options.table or options.all):
         parser.error("--run needs --table or --all")
+    if options.all or options.at_once:
+        need_packages("jax")
     if options.all and (options.table or not options.run):
         parser.error("--all needs --run, and no --table")
     return options

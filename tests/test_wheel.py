@@ -95,7 +95,7 @@ def test_the_wheel_captions_a_photo_without_other_extras(wheel, folder):
     package = wheel / "keras_caption"
     assert files_of(package) == files_of(PROJECT / "keras_caption")
     assert (package / "built_in" / "configs" / "captioning" / "ngsan_coco.py").exists()
-    code = MISSING.format(blocked=sorted({*EXTRAS, "jax"} - OF_PHOTOS)) + WITHOUT_EXTRAS
+    code = MISSING.format(blocked=sorted({*EXTRAS} - OF_PHOTOS)) + WITHOUT_EXTRAS
     [where, captioned, ended, *sentences], errors = outputs(code, wheel, folder)
     assert where == f"{package / '__init__.py'} False"
     assert captioned.startswith("photo.png: ")

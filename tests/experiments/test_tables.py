@@ -417,6 +417,10 @@ def test_there_is_no_such_table(call_script, runs):
     assert "error: there is no table 'ngsan_10': those are aoanet_1," in done.stderr
     done = call_script("experiments/tables.py", "--table=ngsan_5", "--run")
     assert "NG-SAN, Table 5, single models has no models to train" in done.stderr
+    done = call_script(
+        "experiments/tables.py", "--table=effects_boxes", "--run", "--cells=NSA"
+    )
+    assert "no row of effects_boxes has NSA in its label: those are SAN," in done.stderr
 
 
 def test_published_tables_need_no_run(call_script):
