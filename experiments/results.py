@@ -3,9 +3,9 @@ r"""Rebuilds the tables in docs/results and README from what was trained.
     python experiments/results.py
 
 writes the CSV files of planned trainings (experiments/papers/plan.py) from their
-archives in docs/results/runs, then those of the papers' claims (experiments/claims.py),
-and replaces the text between `<!-- table FILE.csv -->` and `<!-- end of table -->` in
-the pages. A marker may name the columns to show, as
+archives in docs/results/runs, then those of the papers' claims (experiments/claims.py)
+and a figure of them, and replaces the text between `<!-- table FILE.csv -->` and
+`<!-- end of table -->` in the pages. A marker may name the columns to show, as
 `<!-- table FILE.csv: row, CIDEr-D -->`; a link to the file with all columns then
 follows the table. README has `<!-- table of captioners -->`.
 
@@ -19,6 +19,7 @@ import re
 import statistics
 
 from experiments import claims
+from experiments.papers import forest
 from experiments.papers.archives import FOLDER as RUNS
 from experiments.papers.archives import (
     archived_runs,
@@ -90,6 +91,8 @@ def rebuild():
     for name, lines in claims.tables().items():
         with replacing(FOLDER / f"{name}.csv") as path:
             write_lines(path, lines, () if lines else claims.HEADS)
+    with replacing(FOLDER / "effects.svg") as path:
+        forest.save(read_lines(FOLDER / "effects.csv"), path)
     for path in sorted(FOLDER.glob("*.md")):
         path.write_text(with_tables(path.read_text()))
     README.write_text(with_captioners(README.read_text()))
