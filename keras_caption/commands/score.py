@@ -16,7 +16,7 @@ from keras_caption.formats.vqa import read_vqa
 
 
 def make_parser() -> Parser:
-    parser = Parser("keras-caption score", __doc__)
+    parser = Parser("keras-caption score", __doc__, imports=True)
     parser.add_argument(
         "captions", nargs="+", help="COCO's captions_*.json; or VQA's annotations"
     )
@@ -38,7 +38,8 @@ def make_parser() -> Parser:
         metavar="NAMES",
         help="metrics of the table, separated by commas: COCO's by default; also "
         "CLIPScore, RefCLIPScore, and of several captions of each image Div-1, Div-2, "
-        "mBLEU-4 and Self-CIDEr",
+        "mBLEU-4 and Self-CIDEr; or of kc.evaluation.register_metric, in a file of "
+        "--import",
     )
     parser.add_argument(
         "--clip",

@@ -19,7 +19,8 @@ from keras_caption.evaluation.comparison import (
     paired_difference,
     ratio,
 )
-from keras_caption.evaluation.metrics import METRICS, check_metrics, score, table
+from keras_caption.evaluation.metric import METRICS, register_metric
+from keras_caption.evaluation.metrics import check_metrics, score, table
 from keras_caption.evaluation.named_colours import colour_agreement, named_colours
 from keras_caption.evaluation.named_objects import (
     hallucinations,
@@ -71,6 +72,7 @@ __all__ = [
     "ratio",
     "read_results",
     "read_vqa_results",
+    "register_metric",
     "score",
     "score_answers",
     "score_files",

@@ -8,11 +8,16 @@ from typing import Any
 from typing_extensions import TypedDict, Unpack
 
 from keras_caption.atomic import write_json
-from keras_caption.errors import InputError, hint
+from keras_caption.errors import InputError
 from keras_caption.evaluation.caption_diversity import DIVERSITY, diversity
 from keras_caption.evaluation.captions import normalize
 from keras_caption.evaluation.clip_score import CLIP_METRICS, ClipScorer
-from keras_caption.evaluation.metrics import METRICS, score, table
+from keras_caption.evaluation.metric import (
+    METRICS,
+    check_metric_names,
+    known_metrics,
+)
+from keras_caption.evaluation.metrics import score, table
 from keras_caption.evaluation.named_objects import object_scores, text_of_shares
 from keras_caption.formats.coco import (
     read_captions,
@@ -69,10 +74,11 @@ def score_files(
         instances_path: Path of a COCO instances file, see `read_instances`. The notes
             then compare captions with its objects, see `object_scores`. Defaults to
             `None`.
-        metrics: Sequence of str: names in `METRICS`, in `DIVERSITY` of
-            `keras_caption.evaluation.caption_diversity`, and in `CLIP_METRICS` of
-            `keras_caption.evaluation.ClipScorer`. Only these are computed, and SPICE if
-            `spice` says so. Defaults to those in `METRICS`, without SPICE.
+        metrics: Sequence of str: names in `METRICS`, of `register_metric`, in
+            `DIVERSITY` of `keras_caption.evaluation.caption_diversity`, and in
+            `CLIP_METRICS` of `keras_caption.evaluation.ClipScorer`. Only these are
+            computed, and SPICE if `spice` says so. Defaults to those in `METRICS`,
+            without SPICE.
         clip: `ClipScorer`, which the last ones need.
 
     Returns:
@@ -92,10 +98,8 @@ def check_names(
     metrics: Sequence[str] | None = None, clip: ClipScorer | None = None
 ) -> None:
     """Raises `InputError` if a metric is unknown, or lacks what it needs."""
-    known = [*METRICS, *DIVERSITY, *CLIP_METRICS]
+    check_metric_names(metrics or (), (*DIVERSITY, *CLIP_METRICS))
     for name in metrics or ():
-        if name not in known:
-            raise InputError(f"There is no metric {name!r}. {hint(name, known)}")
         if name in CLIP_METRICS and clip is None:
             raise InputError(f"{name} needs a preset of CLIP, and the photos.")
 
@@ -192,7 +196,9 @@ class ScoredImages:
         references = self.references
         objects = None if instances_path is None else objects_of(instances_path, ids)
         scores, notes = {}, {}
-        in_coco = None if metrics is None else [x for x in metrics if x in METRICS]
+        in_coco = (
+            None if metrics is None else [x for x in metrics if x in known_metrics()]
+        )
         metrics = {*(metrics or ())}
         if in_coco is None or in_coco or spice:
             scores, notes = score(captions, references, spice, self.characters, in_coco)

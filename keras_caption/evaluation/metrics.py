@@ -1,7 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_caption.errors import InputError, hint, missing_extras, need_packages
+from keras_caption.errors import need_packages
 from keras_caption.evaluation.captions import (
     check_captions,
     check_words,
@@ -9,12 +9,9 @@ from keras_caption.evaluation.captions import (
     notes_on_captions,
 )
 from keras_caption.evaluation.java import java_on_path
-from keras_caption.evaluation.meteor import meteor
+from keras_caption.evaluation.metric import METRICS, REGISTRY, check_metric_names
 from keras_caption.evaluation.ptb_tokenizer import tokenize
 from keras_caption.evaluation.tables import markdown_table
-
-BLEU = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4")
-METRICS = (*BLEU, "METEOR", "ROUGE-L", "CIDEr-D", "SPICE")
 
 
 def check_metrics(spice: bool = False) -> None:
@@ -56,11 +53,11 @@ def score(
             MB of CoreNLP, which are checked before they run. Defaults to `False`.
         characters: bool, whether each character counts as a word. Defaults to
             `False`.
-        metrics: Sequence of str, names in `METRICS` of what to compute. Defaults to
-            all but SPICE.
+        metrics: Sequence of str, names of what to compute: those in `METRICS`, and of
+            `register_metric`. Defaults to all of `METRICS` but SPICE.
 
     Returns:
-        A dict from the names in `METRICS` to float; and a dict of what to know of
+        A dict from the names of metrics to float; and a dict of what to know of
         them, from the names of the metrics that failed or whose figures mean nothing
         to the reasons, and from `"note"` to what all have in common.
 
@@ -68,23 +65,15 @@ def score(
         InputError: If there are no captions, an image has no references, or none with
             a word, there is no such metric, or the tokenizer cannot run.
     """
-    with missing_extras():
-        from pycocoevalcap.bleu.bleu import Bleu
-        from pycocoevalcap.cider.cider import Cider
-        from pycocoevalcap.rouge.rouge import Rouge
-
-        from keras_caption.evaluation.spice import spice as compute_spice
-
-    for name in metrics or ():
-        if name not in METRICS:
-            raise InputError(f"There is no metric {name!r}. {hint(name, METRICS)}")
-    wanted = {*METRICS} - {"SPICE"} if metrics is None else {*metrics}
+    usual = {x for names, metric in REGISTRY.items() for x in names if metric.is_usual}
+    wanted = usual if metrics is None else {*metrics}
     wanted |= {"SPICE"} if spice else set()
+    check_metric_names(sorted(wanted))
     check_metrics("SPICE" in wanted and not characters)
     check_captions(captions, references)
     generated = {i: [caption] for i, caption in captions.items()}
     expected = {i: references[i] for i in captions}
-    scores = {}
+    scores: dict[str, float] = {}
     with java_on_path():
         if characters:
             generated, expected = map(split_characters, (generated, expected))
@@ -98,32 +87,23 @@ def score(
             notes["note"] = (
                 "by characters: these scores do not compare with any by words."
             )
-        if wanted & {*BLEU}:
-            bleu, _ = Bleu(4).compute_score(expected, generated, verbose=0)
-            scores.update(zip(BLEU, bleu, strict=True))
-        for name, scorer in (("ROUGE-L", Rouge), ("CIDEr-D", Cider)):
-            if name in wanted:
-                print(name, flush=True)
-                scores[name], _ = scorer().compute_score(expected, generated)
-        in_java = {"METEOR": meteor}
-        if characters:
-            notes["SPICE"] = "n/a: it parses English words, not characters."
-        else:
-            in_java["SPICE"] = compute_spice
-        for name, compute in in_java.items():
-            if name not in wanted:
+        for names, metric in REGISTRY.items():
+            if not wanted & {*names}:
                 continue
-            print(name, flush=True)
+            if characters and metric.is_of_english:
+                reason = "n/a: it parses English words, not characters."
+                notes |= dict.fromkeys(names, reason)
+                continue
+            print(names[-1], flush=True)
             try:
-                scores[name] = compute(expected, generated)
+                values = metric.compute(expected, generated)
             except (OSError, ValueError) as error:
-                notes[name] = f"n/a: {error}"
+                notes |= dict.fromkeys(names, f"n/a: {error}")
+                continue
+            values = values if len(names) > 1 else [values]
+            scores |= zip(names, map(float, values), strict=True)
     notes = {name: note for name, note in notes.items() if name in {*wanted, "note"}}
-    return {
-        name: float(scores[name])
-        for name in METRICS
-        if name in wanted and name in scores
-    }, notes
+    return {name: x for name, x in scores.items() if name in wanted}, notes
 
 
 def split_characters(

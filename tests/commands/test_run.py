@@ -22,7 +22,7 @@ from conftest import PROJECT
 import keras_caption as kc
 from keras_caption.atomic import exclusive
 from keras_caption.commands import COMMANDS, main, run
-from keras_caption.evaluation import metrics
+from keras_caption.evaluation import metric
 from keras_caption.models.initializers import INITIALIZATION_VERSION
 from keras_caption.tasks.reports import captioning
 from keras_caption.training.commit import commit
@@ -103,7 +103,7 @@ def call(call_script, folder, monkeypatch):
     monkeypatch.setattr(
         "tensorflow_datasets.core.constants.DATA_DIR", str(folder / "tfds")
     )
-    monkeypatch.setattr(metrics, "meteor", lambda *_: 0.5)
+    monkeypatch.setattr(metric, "meteor", lambda *_: 0.5)
     return lambda *args: call_script("experiments/run.py", *command(folder, *args))
 
 

@@ -14,7 +14,7 @@ from pycocotools.coco import COCO
 
 import keras_caption as kc
 from keras_caption.commands import main
-from keras_caption.evaluation import coco_results, meteor, metrics, spice
+from keras_caption.evaluation import coco_results, meteor, metric, metrics, spice
 from keras_caption.evaluation.ptb_tokenizer import tokenize
 
 CAPTIONS = {
@@ -208,7 +208,7 @@ def test_only_the_metrics_that_are_named_are_computed(monkeypatch):
     from pycocoevalcap.rouge.rouge import Rouge
 
     monkeypatch.setattr(metrics, "tokenize", lambda captions: captions)
-    monkeypatch.setattr(metrics, "meteor", None)  # must not be called
+    monkeypatch.setattr(metric, "meteor", None)  # must not be called
     monkeypatch.setattr(Rouge, "compute_score", None)
     texts = {1: "a dog runs away", 2: "c d"}
     references = {i: [text] for i, text in texts.items()}
@@ -219,6 +219,19 @@ def test_only_the_metrics_that_are_named_are_computed(monkeypatch):
         kc.InputError, match=r"no metric 'CIDEr'\. Did you mean CIDEr-D"
     ):
         kc.evaluation.score(texts, references, metrics=["CIDEr"])
+
+    # One of a user's own.
+    monkeypatch.setattr(metric, "REGISTRY", {**metric.REGISTRY})
+
+    def shared(references, captions):
+        return sum(x in references[i] for i, [x] in captions.items()) / len(captions)
+
+    kc.evaluation.register_metric("shared", shared)
+    with pytest.raises(kc.InputError, match="a metric 'shared' already"):
+        kc.evaluation.register_metric("shared", shared)
+    texts[2] = "e f"
+    scores, _ = kc.evaluation.score(texts, references, metrics=["shared", "CIDEr-D"])
+    assert scores == {"CIDEr-D": scores["CIDEr-D"], "shared": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -298,7 +311,7 @@ def test_spice_runs_no_other_jars(corenlp, monkeypatch, capsys, present):
     else:
         monkeypatch.setitem(spice.JARS, models, "0" * 64)
     monkeypatch.setattr(metrics, "tokenize", lambda captions: captions)
-    monkeypatch.setattr(metrics, "meteor", lambda references, captions: 0.5)
+    monkeypatch.setattr(metric, "meteor", lambda references, captions: 0.5)
     scores, missing = kc.evaluation.score({1: "a"}, {1: ["a"]}, spice=True)
     printed = capsys.readouterr().out.splitlines()  # before all else
     assert printed[0].startswith("SPICE comes last, and then downl") != present
@@ -358,7 +371,7 @@ def without_padding(printed):
 @pytest.fixture
 def without_meteor(monkeypatch):
     """METEOR, whose Java program takes seconds, is not computed."""
-    monkeypatch.setattr(metrics, "meteor", lambda *_: 0.5)
+    monkeypatch.setattr(metric, "meteor", lambda *_: 0.5)
 
 
 CHINESE = {1: "三匹马在河边吃草", 2: "红色的船停在港口"}

@@ -7,7 +7,7 @@ import pytest
 
 import keras_caption as kc
 from keras_caption.commands import main
-from keras_caption.evaluation import caption_diversity, metrics
+from keras_caption.evaluation import caption_diversity, metric, metrics
 from keras_caption.evaluation.caption_diversity import inverse_frequencies, self_cider
 
 REFERENCES = {
@@ -81,7 +81,7 @@ def test_the_command_scores_domains_and_chosen_metrics(tmp_path, monkeypatch, ca
     nocaps.write_text(json.dumps({"images": images, "annotations": annotations}))
     rows = [{"image_id": i, "caption": x} for i, xs in OTHER.items() for x in xs]
     results.write_text(json.dumps(rows))
-    monkeypatch.setattr(metrics, "meteor", lambda references, captions: 0.5)
+    monkeypatch.setattr(metric, "meteor", lambda references, captions: 0.5)
     for module in metrics, caption_diversity:
         monkeypatch.setattr(module, "tokenize", plain_words)
     with pytest.raises(SystemExit, match=r"^$"):

@@ -11,7 +11,7 @@ from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
-from keras_caption.evaluation import metrics
+from keras_caption.evaluation import metric
 from keras_caption.prepare.photos import PhotoExamples
 
 SPLITS = ["train"] * 7 + ["val"] * 2 + ["test"] * 2
@@ -274,7 +274,7 @@ def test_other_grids_and_models_without_an_extractor_are_refused(model, captione
 
 
 def test_files_for_the_test_server(call_script, folder, model, tmp_path, monkeypatch):
-    monkeypatch.setattr(metrics, "meteor", lambda *_: 0.5)  # a Java program, slow
+    monkeypatch.setattr(metric, "meteor", lambda *_: 0.5)  # a Java program, slow
     sizes = {"width": 100, "height": 50}
     names = {4: "photo_9.png", 9: "photo_10.jpg"}
     images = [{"id": i, "file_name": name, **sizes} for i, name in names.items()]

@@ -10,7 +10,7 @@ import pytest
 import keras_caption as kc
 from keras_caption.commands.configuration import make_config
 from keras_caption.datasets import registry
-from keras_caption.evaluation import metrics
+from keras_caption.evaluation import metric
 from keras_caption.formats.items import read_items
 from keras_caption.tasks import Captioning
 from keras_caption.tasks.reports import captioning as report
@@ -42,7 +42,7 @@ def call(call_script, monkeypatch, tmp_path):
         ["train"] * 16 + ["val"] * 4 + ["test"] * 4,
     )
     monkeypatch.setattr(registry, "DATASETS", {"photos": lambda folder: dataset})
-    monkeypatch.setattr(metrics, "meteor", lambda *_: 0.5)  # takes seconds
+    monkeypatch.setattr(metric, "meteor", lambda *_: 0.5)  # takes seconds
     monkeypatch.setattr(report, "draw_attention", lambda *_: None)
     monkeypatch.setattr(report, "summaries", lambda *_: {})
     monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
