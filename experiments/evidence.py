@@ -19,20 +19,31 @@ Prints the shares of such captions in %, with the option `evidence` of decoding 
 without, for annotated boxes or, with --detector, for detected ones. Also prints the
 share of named categories that are annotated.
 
-With --shares, prints for each alternative of `keras_caption.objects.evidence_words`
-the number of images that have it, and the share of these in which people say the words.
+With --shares FILE, writes the table of evidence, `keras_caption/objects/evidence.csv`,
+with the number of annotated images that have what each row needs, and the share of
+these in which a person says the row's word, or another word with the same meaning.
+Words for places and people are in the table if that share is 0.8, postures if it is 0.7
+of the captions with any posture.
 """
 
 import collections
+import csv
 import re
 
 import numpy as np
 
 import keras_caption as kc
-from experiments.detected import annotated, captions_of, detected, read_photos
+from experiments.detected import (
+    annotated,
+    batches_of,
+    captions_of,
+    detected,
+    read_photos,
+)
 from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.objects import CATEGORIES
-from keras_caption.objects.evidence_words import DONE, IMPLIED
+from keras_caption.objects.evidence_rules import BOXES, EvidenceRules, is_implied
+from keras_caption.objects.evidence_table import COLUMNS, NOUNS, read_table
 from keras_caption.objects.object_words import (
     PATTERN,
     category_of,
@@ -53,15 +64,15 @@ def main(arguments):
     parser.add_argument("--captions", type=names, required=True)
     parser.add_argument("--instances", type=names, required=True)
     parser.add_argument("--split", type=names, help="splits of the captions")
-    parser.add_argument("--shares", action="store_true")
+    parser.add_argument("--shares", help="file for the table of evidence")
     options = parser.parse_args(arguments)
     records, photos = read_photos(options)
     there = annotated(records, options.instances)
     objects = [[CATEGORIES[x.argmax()] for x in r if x.any()] for r, _ in there]
-    model = kc.models.load(options.model)
     if options.shares:
-        print_shares(model, records, there)
+        write_shares(options.shares, records, there)
         return
+    model = kc.models.load(options.model)
     inputs = there
     if options.detector:
         detector = kc.objects.load_detector(options.detector, 0.3)
@@ -136,25 +147,72 @@ def words_of(captions):
     return {*re.findall(r"[a-z]+", " ".join(captions).lower())}
 
 
-def print_shares(model, records, inputs):
-    """Prints how often people say the words that an alternative of evidence implies."""
-    evidence = kc.objects.ObjectEvidence(model.vocabulary)
-    said = [words_of(record.captions) for record in records]
-    rows = []
-    read = [evidence.read(r[None], b[None], r.any(axis=1)[None]) for r, b in inputs]
-    complete = [evidence.alternatives(x["counts"], x["related"]) for x in read]
-    alternatives = [(x, y) for x, of in {**IMPLIED, **DONE}.items() for y in of]
-    columns = np.concatenate(complete).T
-    for (words, text), column in zip(alternatives, columns, strict=True):
-        having = np.flatnonzero(column)
-        group = {*words.split()}
-        for place in PLACES:
-            if group & {*place[:3]}:
-                group |= {*place}
-        share = np.mean([bool(said[i] & group) for i in having]) if len(having) else 0
-        rows.append([words, text, f"{100 * share:.0f}", len(having)])
-    header = ["words", "evidence", "said, %", "images"]
-    print(kc.evaluation.markdown_table(header, rows))
+def write_shares(path, records, inputs):
+    """Writes the table of evidence with shares of photos, see the top."""
+    rows = read_table()
+    words = {x for row in rows for x in row.word.strip("(").replace(")", "").split()}
+    vocabulary = kc.text.Vocabulary(sorted(words))
+    evidence = kc.objects.ObjectEvidence(vocabulary)
+    rules = EvidenceRules(vocabulary, CATEGORIES)
+    said = [" | ".join(record.captions).lower() for record in records]
+    said = [f" {' '.join(re.findall('[a-z]+|[|]', text))} " for text in said]
+    read = []
+    for batch in batches_of(inputs):
+        batch["region_mask"] = batch["regions"].any(axis=-1)
+        of_batch = {name: np.array(x) for name, x in evidence.read(batch).items()}
+        size = len(batch["boxes"])
+        read += [{name: x[i] for name, x in of_batch.items()} for i in range(size)]
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in rows:
+            having = [i for i, x in enumerate(read) if holds(row, rules, x)]
+            group = synonyms(row, rows)
+            right = [any(f" {x} " in said[i] for x in group) for i in having]
+            share = f"{np.mean(right):.2f}" if having else ""
+            writer.writerow([*row[:5], share, len(having) or ""])
+
+
+def synonyms(row, rows):
+    """Words by which people may say what a row says, a set of str."""
+    words = {row.word}
+    if row.kind in NOUNS or row.names not in CATEGORIES:  # a player is no other person
+        words |= {x.word for x in rows if row.names and x.names == row.names}
+    for place in PLACES:
+        if words & {*place[:3]}:
+            words |= {*place}
+    return words
+
+
+def holds(row, rules, read):
+    """Whether an image has the objects that a row needs, whatever is said of it.
+
+    Args:
+        row: `Row` of the table.
+        rules: `EvidenceRules`.
+        read: dict, what `ObjectEvidence.read` returns, of one image.
+    """
+    related, relations = read["related"], [*rules.relations]
+    if row.kind in NOUNS and row.condition != "never":
+        objects = read["boxes"][CATEGORIES.index(row.names)]
+        return objects > (row.kind == "several")
+    if row.word in rules.numbers:
+        least, most = rules.numbers[row.word]
+        return np.any((read["several"] >= least) & (read["boxes"] <= most))
+    if match := BOXES.fullmatch(row.condition):
+        first, second = (rules.members(x, row) for x in match.groups()[1:])
+        pairs = related[1:, 1 + relations.index(row.names)]
+        return pairs[np.ix_(first, second)].any()
+    if not is_implied(row):
+        return False
+
+    def has(atom):
+        if isinstance(atom, int):
+            return related[0, 0, atom]
+        first, relation, second = atom
+        return related[1 + first, 1 + relations.index(relation), second]
+
+    return any(atoms and all(map(has, atoms)) for atoms in rules.alternatives(row))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_caption.objects.evidence_words import IMPLIED
-from keras_caption.objects.object_words import NOUN, PATTERN, PLURALS, category_of
+from keras_caption.objects.evidence_table import implied_words
+from keras_caption.objects.object_words import PATTERN, PLURALS, category_of
 from keras_caption.objects.place_words import PLACES
 
 # Kinds of links.
@@ -41,7 +41,7 @@ FUNCTION = RELATIONS | frozenset(_COUNTING.split())
 LOCATED = {"on", "in", "at", "down", "near", "beside", "flying", "of"}
 # "of" is one but in these.
 COUNTED = re.compile(r"\ba (?:group|herd|bunch|couple|pair) of\b")
-NAMED_PLACES = {*" ".join(IMPLIED).split(), *(word for x in PLACES for word in x)}
+NAMED_PLACES = {*implied_words(), *(word for x in PLACES for word in x)}
 # A caption that names no more than one kind of object, to which a thing may be added.
 BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.pattern})")
 IS_PLURAL = re.compile("(?<![su])s$")  # such as "sunglasses"
@@ -183,7 +183,9 @@ def links_of(text: str, objects: Sequence[Mapping[str, Any]]) -> list[Link]:
         word, start = match[0], match.start()
         if start in taken:
             continue
-        if own := [x for x in objects if x["category"] in _implying(word)]:
+        if own := [
+            x for x in objects if x["category"] in implied_words().get(word, ())
+        ]:
             links.append(_of_objects(word, start, PLACE, own, "score"))
         elif word in RELATIONS:
             before = [x for x in nouns if x["start"] < start]
@@ -222,15 +224,6 @@ def _noun(text, match, own):
 def _places_of(links):
     """The places in a text that links have."""
     return {i for x in links for i in range(x["start"], x["start"] + len(x["word"]))}
-
-
-def _implying(word):
-    """The categories of which one implies a word, see `object_evidence.IMPLIED`."""
-    for words, alternatives in IMPLIED.items():
-        if word in words.split():
-            names = {x.replace("_", " ") for x in " ".join(alternatives).split()}
-            return names & {*NOUN}
-    return set()
 
 
 def _of_objects(word, start, kind, objects, key):

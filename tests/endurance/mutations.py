@@ -35,7 +35,9 @@ SCST = "training/self_critical.py", "training/test_self_critical.py -k gradient"
 MEANS = "replicas.py", "training/test_self_critical.py -k gradient"
 CIDER = "rewards/cider_d.py", "rewards/test_cider_d.py -k pycocoevalcap"
 TRAINING = "training/test_training.py"
-EVIDENCE = "objects/evidence.py", "objects/test_evidence.py -k need_evidence"
+NEED_EVIDENCE = "objects/test_evidence.py -k need_evidence"
+EVIDENCE = "objects/evidence.py", NEED_EVIDENCE
+CONTEXT = "objects/evidence_context.py", NEED_EVIDENCE
 ADMISSIBLE = "objects/test_evidence.py -k nothing_else"
 
 MUTATIONS = [  # (file, tests), text, replacement
@@ -164,11 +166,11 @@ MUTATIONS = [  # (file, tests), text, replacement
     ),
     (("decoding/beam.py", OPTION("copies")), "places > place)", "places < 0)"),
     # === Evidence ===
-    (EVIDENCE, "of_phrase > 0, of_phrase, noun", "of_phrase < 0, of_phrase, noun"),
-    (EVIDENCE, "boxes <= most", "counts <= most"),
-    (EVIDENCE, "expand_dims(boxes, 1) <= high", "expand_dims(counts, 1) <= high"),
+    (CONTEXT, "of_phrase > 0, of_phrase, ops", "of_phrase < 0, of_phrase, ops"),
+    (EVIDENCE, 'evidence["boxes"] <= most', 'evidence["several"] <= most'),
+    (EVIDENCE, "boxes <= most)", "counts <= most)"),
     (
-        ("objects/evidence.py", ADMISSIBLE),
+        ("objects/evidence_grammar.py", ADMISSIBLE),
         "index + 1 + self.to_end < tokens.shape[1]",
         "index < tokens.shape[1]",
     ),
