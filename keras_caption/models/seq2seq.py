@@ -60,6 +60,8 @@ class Seq2Seq(Generation, TaskModel):
         **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(encoder, **kwargs)
+        self.decoder = decoder
+        self.vocabulary = vocabulary
         self.decoding = decoding or self.default_decoding()
         # Raises now if the decoding has a `length_ratio` and the inputs are images.
         self.limits(encoder.input, self.decoding)

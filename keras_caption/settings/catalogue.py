@@ -2,7 +2,7 @@
 
 Declarations of models and tasks need Keras, which takes seconds to import. What help
 and messages about misspelt names say of them is written to a file by
-docs/signatures.py.
+docs/catalogue.py.
 """
 
 import json
