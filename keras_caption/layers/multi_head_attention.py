@@ -13,6 +13,7 @@ from keras_caption.layers.sockets import (
     combine_masks,
     make_norm,
     normalize,
+    size_of,
 )
 
 # Replaces the scores of masked items. Finite, so that the softmax of a fully masked row
@@ -216,7 +217,7 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.query_dense is not None:
             self.query_dense.build(query_shape)
         self.key_dense.build(value_shape)
-        values_dim = value_shape[-1]
+        values_dim = size_of(value_shape)
         if self.value_dense is not None:
             self.value_dense.build(value_shape)
             values_dim = heads_dim
@@ -226,7 +227,7 @@ class MultiHeadAttention(keras.layers.Layer):
         attended_shape = (*query_shape[:-1], values_dim)
         if self.output_projection:
             self.output_dense = MatrixDense(
-                query_shape[-1],
+                size_of(query_shape),
                 kernel_initializer=self.output_initializer,
                 dtype=self.dtype_policy,
                 name="output",

@@ -337,7 +337,7 @@ class AttentionOptions(Options):
 
     def in_block(self, number: int) -> "AttentionOptions":
         """The options of block `number`: memory and geometry are in the first only."""
-        changes = {}
+        changes: dict[str, Any] = {}
         if number >= self.area_layers:
             changes |= {"input_area": 1, "output_area": 1, "memory": "areas"}
         if self.geometry_layers is not None and number >= self.geometry_layers:
@@ -410,13 +410,13 @@ def make_attention(
     """
     options = options or AttentionOptions()
     fillings = {
-        "score": SCORES.get(options.score),
-        "bias": BIASES.get(next(iter(options.relative_geometries), None)),
+        "score": SCORES.get(options.score or ""),
+        "bias": BIASES.get(next(iter(options.relative_geometries), "")),
         "memory": MEMORIES[options.memory],
-        "temperature": TEMPERATURES.get(options.temperature),
-        "gate": GATES.get(options.gate),
+        "temperature": TEMPERATURES.get(options.temperature or ""),
+        "gate": GATES.get(options.gate or ""),
     }
-    sockets = {
+    sockets: dict[str, Any] = {
         socket: make and make(options, num_heads, dtype)
         for socket, make in fillings.items()
     }

@@ -86,6 +86,7 @@ class Classifier(Answering, TaskModel):
     """
 
     hub_task = "visual-question-answering", "visual-question-answering"
+    answers: list[str]
 
     def __init__(
         self,

@@ -34,7 +34,6 @@ FIELDS = {
 }
 
 
-@functools.cache
 def parameters_of(model: type) -> dict[str, inspect.Parameter]:
     """All arguments of a class of models, by name.
 

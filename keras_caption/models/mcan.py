@@ -33,7 +33,7 @@ from keras_caption.models.classifier import Classifier, ClassifierOptions
 from keras_caption.models.constructors import for_base
 from keras_caption.models.initializers import LINEAR
 from keras_caption.models.sizes import check_heads, resolve_size
-from keras_caption.text import Tokenizer
+from keras_caption.text import Tokenizer, Vocabulary
 
 
 class MCANOptions(
@@ -235,8 +235,10 @@ class MCAN(Classifier):
             InputError: If the model has no tokenizer of words, the file is damaged, the
                 size of its vectors is not `embedding_dim`, or it has none of the words.
         """
-        if self.question is None:
-            raise InputError(f"The model '{self.name}' has no tokenizer of questions.")
+        if not isinstance(self.question, Vocabulary):
+            raise InputError(
+                f"The model '{self.name}' has no tokenizer of the words of questions."
+            )
         vectors = read_glove(path, set(self.question.words), self.embedding_dim)
         zeros = np.zeros(self.embedding_dim, "float32")
         rows = [vectors.get(word, zeros) for word in self.question.words]
