@@ -11,14 +11,13 @@ import os
 import pathlib
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import keras
 
 from keras_caption.features import CATEGORIES
 from keras_caption.formats import built_in
 from keras_caption.formats.preset_files import CARD
-
-if TYPE_CHECKING:
-    from keras_caption.models.task_model import TaskModel
 
 TEMPLATE = """\
 ---
@@ -83,7 +82,7 @@ ENGLISH = (
 FILE_SETTINGS = ("data_dir", "images_dir", "word_vectors")
 
 
-def card_of(model: "TaskModel", run: Mapping[str, Any] | None = None) -> str:
+def card_of(model: keras.Model, run: Mapping[str, Any] | None = None) -> str:
     """Makes the card of a model.
 
     Args:
@@ -119,7 +118,7 @@ def card_of(model: "TaskModel", run: Mapping[str, Any] | None = None) -> str:
 
 def write_card(
     folder: pathlib.Path,
-    model: "TaskModel",
+    model: keras.Model,
     run: Mapping[str, Any] | None = None,
     replaced: str | os.PathLike | None = None,
 ) -> None:
@@ -152,7 +151,7 @@ def digest_of(card: bytes) -> str:
     return hashlib.sha256(card).hexdigest()
 
 
-def metadata_of(model: "TaskModel", run: Mapping[str, Any]) -> dict[str, Any]:
+def metadata_of(model: keras.Model, run: Mapping[str, Any]) -> dict[str, Any]:
     """The head of a card in the fields of the hubs, without unknown values."""
     pipeline, tag = model.hub_task
     if any(kind.noun == "video" for kind in model.kinds):
@@ -191,7 +190,7 @@ def metadata_of(model: "TaskModel", run: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in metadata.items() if value}
 
 
-def call_of(model: "TaskModel") -> str:
+def call_of(model: keras.Model) -> str:
     """Code of a call of a model."""
     names = [name for kind in model.kinds for name in kind.required]
     inputs = ", ".join(f'"{name}": {name}' for name in names if name != "question")
@@ -231,7 +230,7 @@ def scores_of(run: Mapping[str, Any], name: str) -> str:
     )
 
 
-def limits_of(model: "TaskModel") -> list[str]:
+def limits_of(model: keras.Model) -> list[str]:
     """Limits of a model, a list of sentences."""
     limits = []
     categories = getattr(model, "categories", None)
@@ -267,7 +266,7 @@ def limits_of_training(documented: bool) -> list[str]:
     return limits
 
 
-def is_documented(model: "TaskModel", run: Mapping[str, Any]) -> bool:
+def is_documented(model: keras.Model, run: Mapping[str, Any]) -> bool:
     """Whether a model is one in the package, as it is."""
     return not run and model.name in built_in.models()
 
@@ -284,7 +283,7 @@ def flat_scores(run: Mapping[str, Any]) -> dict[str, float]:
     return {name: x for name, x in scores.items() if isinstance(x, float)}
 
 
-def sizes_of(model: "TaskModel") -> dict[str, Any]:
+def sizes_of(model: keras.Model) -> dict[str, Any]:
     """Arguments of a model that are numbers or names."""
     return {
         name: value

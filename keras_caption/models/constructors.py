@@ -41,7 +41,8 @@ def parameters_of(model: type) -> dict[str, inspect.Parameter]:
     its base class: by `**options: Unpack[...]` the names of a `TypedDict`, by untyped
     `**kwargs` all arguments of the base class that are keywords only, by `*args` all
     others. A class that names an argument of its base again has its own default value
-    and type. So a subclass that fixes an argument of its base does not name it.
+    and type. A subclass that fixes an argument of its base does not name it, and one
+    that fixes a keyword has a `TypedDict` without it.
 
     Returns:
         dict from name to parameter; parameters that are positional come first.
@@ -57,12 +58,15 @@ def parameters_of(model: type) -> dict[str, inspect.Parameter]:
         elif get_origin(parameter.annotation) is Unpack:
             known = FIELDS | parameters_of(bases[0])
             (names,) = get_args(parameter.annotation)
-            passed_on |= {name: known[name] for name in names.__annotations__}
+            passed_on |= {
+                name: known[name].replace(kind=parameter.KEYWORD_ONLY)
+                for name in names.__annotations__
+            }
         elif parameter.kind is parameter.VAR_KEYWORD:
             passed_on |= _inherited(bases[0], are_keywords=True)
         else:
             own[parameter.name] = parameter
-    arguments = own | passed_on | own
+    arguments = own | passed_on | own  # which has the last word
     return {p.name: p for p in sorted(arguments.values(), key=lambda p: p.kind)}
 
 
