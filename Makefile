@@ -43,7 +43,7 @@ lint: .venv/installed-tests
 	$(BIN)/mypy
 
 format: .venv/installed-tests
-	$(BIN)/python docs/signatures.py
+	$(BIN)/python docs/catalogue.py
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

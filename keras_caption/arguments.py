@@ -109,7 +109,7 @@ def entries(documented: Any) -> dict[str, str]:
     _, *sections = re.split(
         r"^(?:Args|Attributes):\n", inspect.getdoc(documented) or "", flags=re.M
     )
-    sentences = {}
+    sentences: dict[str, str] = {}
     for section in sections:
         for names, text in re.findall(
             r"^    ([\w, ]+):((?:.*\n?)(?:^     .*\n?)*)", section, re.M

@@ -262,14 +262,14 @@ def keep_compilations(folder: str | os.PathLike | None = None) -> None:
             damaged there is compiled anew.
     """
     global _kept
-    folder = cache_folder() if folder is None else pathlib.Path(folder).absolute()
-    if folder is None or keras.backend.backend() == "torch":
+    root = cache_folder() if folder is None else pathlib.Path(folder).absolute()
+    if root is None or keras.backend.backend() == "torch":
         return
-    folder /= keras.backend.backend()
+    kept = root / keras.backend.backend()
     if keras.backend.backend() == "jax":  # which warns of damage and full disks
         import jax
 
-        jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_compilation_cache_dir", str(kept))
         jax.config.update("jax_compilation_cache_max_size", FOLDER_SIZE)
         return
     of_others = rf"--tf_xla_persistent_cache_directory=\S*{WORKING}\w*"
@@ -280,7 +280,7 @@ def keep_compilations(folder: str | os.PathLike | None = None) -> None:
     if "persistent_cache_directory" in flags:
         return
     try:
-        _kept = KeptCompilations(folder / machine())
+        _kept = KeptCompilations(kept / machine())
     except OSError as error:
         report(f"What XLA compiles is not kept: {error.strerror}.")
         return
@@ -410,7 +410,7 @@ def stable_names(described: Hashable) -> Iterator[None]:
         ops.uid = uid
 
 
-_first_names = set()  # of graphs in this process
+_first_names: set[int] = set()  # of graphs in this process
 
 
 def shapes_of(args: Any) -> Hashable:

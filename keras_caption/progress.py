@@ -73,13 +73,14 @@ class ProgressLines:
         done: int = 0,
         file: TextIO | None = None,
     ):
-        self.iterable = iterable
+        self.iterable = () if iterable is None else iterable
         self.desc = f"{desc}: " if desc else ""
         self.total = total
         self.unit = unit
         self.leave = leave
         self.done = done
-        self.first = None  # the number of items done at first, and when
+        # The number of items done at first, and when.
+        self.first: tuple[int, float] | None = None
         self.file = file
         self.begun = self.printed = time.monotonic()
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Unpack
 from unittest import mock
 
 import keras
@@ -17,7 +18,9 @@ from keras_caption.commands.run_arguments import parse
 from keras_caption.datasets.registry import DATASETS
 from keras_caption.inputs import Regions
 from keras_caption.models import AttentionOptions, make_attention
-from keras_caption.models.attention import GATES
+from keras_caption.models.attention import GATES, Mechanisms
+from keras_caption.models.captioner import CaptionerOptions
+from keras_caption.models.constructors import for_base
 from keras_caption.models.presets import PRESETS, Preset
 from keras_caption.tasks.reports import captioning as report
 
@@ -53,6 +56,10 @@ class Sides(tfds.core.GeneratorBasedBuilder):
             )
 
 
+class ScaledOptions(Mechanisms, CaptionerOptions, total=False):
+    """Keywords of `Scaled` that other models have too."""
+
+
 @keras.saving.register_keras_serializable("tests")
 class Scaled(kc.models.Captioner):
     """Attends to regions, as they are or scaled.
@@ -72,10 +79,9 @@ class Scaled(kc.models.Captioner):
         width: Count = 4,
         factor: Share | None = None,
         scaled: bool = False,
-        *,
-        mechanisms: AttentionOptions,
-        **kwargs,
+        **options: Unpack[ScaledOptions],
     ):
+        mechanisms = AttentionOptions.of(options)
         inputs = Regions.symbolic(region_dim)
         x = keras.layers.Rescaling(factor if scaled else 1.0)(inputs["regions"])
         x = make_attention(1, width, mechanisms)(keras.layers.Dense(width)(x))
@@ -83,7 +89,9 @@ class Scaled(kc.models.Captioner):
             make_attention(1, width), make_attention(1, width), width
         )
         decoder = kc.models.TransformerDecoder(len(vocabulary), width, [block])
-        super().__init__(keras.Model(inputs, x), decoder, vocabulary, **kwargs)
+        super().__init__(
+            keras.Model(inputs, x), decoder, vocabulary, **for_base(options)
+        )
 
 
 MINE = """

@@ -4,8 +4,10 @@ An input kind joins `keras_caption.inputs.KINDS`, a mechanism of attention a tab
 `keras_caption.models.attention`, and a task `keras_caption.tasks.TASKS`.
 """
 
+import dataclasses
 import json
 import re
+from typing import get_args
 from unittest import mock
 
 import keras
@@ -18,7 +20,8 @@ from keras import ops
 import keras_caption as kc
 from keras_caption.arguments import Count
 from keras_caption.inputs import Regions
-from keras_caption.models import attention
+from keras_caption.models import attention, blocks
+from keras_caption.models.initializers import INITIALIZATIONS
 from keras_caption.models.presets import PRESETS, Preset
 from keras_caption.tasks import TASKS
 from keras_caption.training.task import Task
@@ -267,12 +270,19 @@ def test_mechanisms_work_in_presets_and_in_models_of_own_parts(
 def test_an_option_of_a_mechanism_is_one_of_every_model_that_has_its_socket(
     monkeypatch,
 ):
-    """One field of `AttentionOptions` is all: names, types and what models lack."""
+    """A keyword of a socket is a field of `AttentionOptions`, of the same type."""
+    for keywords, options in (
+        (attention.Mechanisms, attention.AttentionOptions),
+        (blocks.Blocks, blocks.BlockOptions),
+    ):
+        fields = {field.name: field for field in dataclasses.fields(options)}
+        for name, kind in keywords.__annotations__.items():
+            assert fields[name].type == kind, name
+            assert kc.models.arguments("san")[name] == fields[name].default
+    assert get_args(blocks.Initialization) == (*INITIALIZATIONS,)
     known = {name: kc.models.argument_types(name) for name in ("san", "video_nsa")}
     assert known["san"]["geometry_dim"].__args__ == (int,)
     assert "geometry_dim" not in known["video_nsa"]
-    for name, field in attention.options_of(attention.AttentionOptions).items():
-        assert kc.models.arguments("san")[name] == field.default
     with pytest.raises(kc.InputError, match="'video_nsa' has no 'geometry_dim'"):
         kc.models.create("video_nsa", vocabulary_size=9, geometry_dim=4)
     with pytest.raises(kc.InputError, match="`geometry_dim`: Input should be a valid"):
@@ -305,27 +315,23 @@ def test_a_subclass_passes_on_arguments_that_it_does_not_name(vocabulary):
 
 
 @keras.saving.register_keras_serializable("tests")
-class Shallow(kc.models.NGSAN):
-    def __init__(self, *args, model_dim: Count = 8, **kwargs):
-        super().__init__(*args, num_layers=1, model_dim=model_dim, **kwargs)
-
-
-@keras.saving.register_keras_serializable("tests")
-class Sized(Shallow):
-    def __init__(self, **kwargs):
-        super().__init__(None, 9, num_heads=2, **kwargs)
+class Sized(kc.models.NGSAN):
+    def __init__(self, region_dim: Count = 6, model_dim: Count = 8, **kwargs):
+        super().__init__(
+            None, 9, region_dim, 1, model_dim=model_dim, num_heads=2, **kwargs
+        )
 
 
 def test_a_subclass_fixes_arguments_of_its_base(tmp_path, monkeypatch):
-    model = Sized(region_dim=6)
+    model = Sized(model_dim=4, gate="aoa")
     model.save(tmp_path / "sized.keras")
     loaded = kc.models.load(tmp_path / "sized.keras")
     assert loaded.get_config() == model.get_config()
-    assert (loaded.num_layers, loaded.num_heads, loaded.model_dim) == (1, 2, 8)
+    assert (loaded.model_dim, loaded.gate) == (4, "aoa")
     assert (loaded.vocabulary, loaded.vocabulary_size) == (None, 9)
     monkeypatch.setitem(PRESETS, "sized", Preset(Sized, {}))
     fixed = {"num_layers", "num_heads", "vocabulary_size", "vocabulary"}
-    assert "model_dim" in kc.models.arguments("sized")
+    assert {"model_dim", "gate"} <= {*kc.models.arguments("sized")}
     assert not fixed & {*kc.models.arguments("sized"), *model.get_config()}
     with pytest.raises(kc.InputError, match="The model 'Sized' has no 'num_layers'"):
         Sized(num_layers=2)

@@ -21,7 +21,10 @@ model = kc.models.NGSAN(words, region_dim=8, query_norm="instance", norm="layer"
 named = kc.models.AoANet(vocabulary_size=20, decoder_heads=1, gate="aoa", name="aoa")
 kc.models.NGSAN(words, region_dmi=8)  # type: ignore[call-arg]
 kc.models.NGSAN(words, region_dim="8")  # type: ignore[arg-type]
+kc.models.NGSAN(words, gat="aoa")  # type: ignore[call-arg]
+kc.models.NGSAN(words, norm="lyer")  # type: ignore[arg-type]
 kc.models.LSTMTranslator(geometry="query")  # type: ignore[call-arg]
+kc.models.UpDown(words, gate="aoa")  # type: ignore[call-arg]
 kc.models.Captioner(model.encoder, model.decoder, words, threshold=0.5, name="own")
 kc.models.Captioner(model.encoder, model.decoder, word=words)  # type: ignore[call-arg]
 

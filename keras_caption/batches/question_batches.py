@@ -68,8 +68,8 @@ class EncodedQuestions:
         ]
         # (questions, answers, 2): id and score, padded with id -1.
         most = max(map(len, known), default=0)
-        padded = [row + [(-1, 0.0)] * (most - len(row)) for row in known]
-        padded = np.array(padded, "float32").reshape(len(known), most, 2)
+        rows = [row + [(-1, 0.0)] * (most - len(row)) for row in known]
+        padded = np.array(rows, "float32").reshape(len(known), most, 2)
         self._answer_ids = tf.constant(padded[..., 0], tf.int32)
         self._scores = tf.constant(padded[..., 1])
 

@@ -212,7 +212,8 @@ def full_batches(
     Cuts from the longest pairs on. The largest batches are halved until the number of
     batches is a multiple of `group`.
     """
-    places, end = [], len(lengths)
+    places: list[tuple[int, int, int]] = []
+    end = len(lengths)
     while end:
         longest = round_up(lengths[end - 1])
         rows = max(tokens_per_batch // longest // parts, 1) * parts

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -7,7 +8,7 @@ from keras_caption.errors import InputError
 
 
 def check_shapes(
-    tensors: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]
+    tensors: dict[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]
 ) -> None:
     """Compares shapes of tensors with a model's sizes before it allocates memory.
 
@@ -51,9 +52,9 @@ class Assignment:
 
     def __init__(self, tensors: dict[str, np.ndarray]):
         self.tensors = tensors
-        self.values = []
-        self.used = set()
-        self.problems = []
+        self.values: list[tuple[keras.Variable, np.ndarray]] = []
+        self.used: set[str] = set()
+        self.problems: list[str] = []
 
     def take(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         """Takes a tensor, float32 of this shape; `run` reports its problems."""

@@ -36,8 +36,9 @@ def convert_joeynmt(folder: JoeyFolder) -> TransformerTranslator:
     tensors = {n: x for n, x in folder.tensors.items() if n not in SINUSOIDS}
     tied = "decoder.output_layer.weight"
     if sizes["tied_softmax"]:
-        target = tensors.get("trg_embed.lut.weight")
-        if not np.array_equal(tensors.pop(tied, None), target):
+        missing = np.zeros(0)
+        embedding = tensors.get("trg_embed.lut.weight", missing)
+        if not np.array_equal(tensors.pop(tied, missing), embedding):
             raise InputError(
                 f"The checkpoint's {tied} should equal trg_embed.lut.weight, as "
                 "tied_softmax says."
@@ -57,13 +58,14 @@ def convert_joeynmt(folder: JoeyFolder) -> TransformerTranslator:
         words = [token for token in tokens if token not in SPECIAL]
         vocabularies.append(Vocabulary(words))
         theirs = {token: i for i, token in enumerate(tokens)}
-        special = sorted(SPECIAL, key=SPECIAL.get)
+        special = sorted(SPECIAL, key=lambda token: SPECIAL[token])
         rows.append(np.array([theirs[token] for token in [*special, *words]]))
     decoding = dataclasses.replace(
         TransformerTranslator.default_decoding(), allow_unk=True
     )
+    source, target = vocabularies
     model = TransformerTranslator(
-        *vocabularies, decoding=decoding, name="joeynmt", **sizes
+        source, target, decoding=decoding, name="joeynmt", **sizes
     )
     assignment = Assignment(tensors)
     _pair(assignment, model, rows)

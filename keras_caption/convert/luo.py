@@ -95,7 +95,7 @@ def decoding_of(options: dict[str, Any]) -> Decoding:
         InputError: If `length_penalty` is neither empty, `wu_A` nor `avg_A`.
     """
     value = options.get("length_penalty") or ""
-    penalties = {}
+    penalties: dict[str, Any] = {}
     if value:
         kind, _, exponent = str(value).partition("_")
         try:

@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -130,7 +133,7 @@ def added(layer, x, y):
     return [keras.layers.Add()([x, y])]
 
 
-BUILDERS = {
+BUILDERS: dict[str, Callable[..., list[Any]]] = {
     "Convolution": convolution,
     "ConvolutionDepthWise": convolution,
     "Pooling": pooling,

@@ -135,11 +135,11 @@ def from_arrays(
                 f"{len(captions):,}."
             )
     columns = {name: arrays_of(name, values) for name, values in features.items()}
-    examples = {"train": [], "val": [], "test": []}
+    examples: dict[str, list[dict[str, Any]]] = {"train": [], "val": [], "test": []}
     for item, (texts, split) in enumerate(zip(captions, splits, strict=True)):
         check(Captions, **{f"captions[{item}]": texts})
         check(Split, **{f"splits[{item}]": split})
-        example = {name: arrays[item] for name, arrays in columns.items()}
+        example: dict[str, Any] = {n: arrays[item] for n, arrays in columns.items()}
         check_rows(example, item)
         example |= {"image_id": item, **captions_and_words(list(texts))}
         examples[split].append(example)

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import pathlib
-from typing import Self
+from typing import Self, TypeVar
 
 from keras_caption.errors import InputError
 from keras_caption.formats.coco import read_captions, read_instances
@@ -76,7 +76,9 @@ def read_annotations(
             image, a split is empty, or one of its images has no captions or is in no
             instances file.
     """
-    captions, categories, objects = {}, None, {}
+    captions: dict[int | str, list[str]] = {}
+    objects: dict[int | str, list[tuple[int, tuple[float, ...]]]] = {}
+    categories: list[int] | None = None
     for path in files.captions:
         file_captions = {i: texts for i, texts in read_captions(path).items() if texts}
         merge(captions, file_captions, path, "captions")
@@ -101,12 +103,15 @@ def read_annotations(
                     f"{where} is not in {', '.join(map(str, files.instances))}."
                 )
         records[split] = [(i, captions[i], objects[i]) for i in image_ids]
-    return categories, records
+    return categories or [], records
+
+
+Content = TypeVar("Content", str, tuple[int, tuple[float, ...]])
 
 
 def merge(
-    merged: dict[int, list],
-    added: dict[int, list],
+    merged: dict[int | str, list[Content]],
+    added: dict[int | str, list[Content]],
     path: str | os.PathLike,
     content: str,
 ) -> None:

@@ -23,13 +23,12 @@ def number_images(
         the names, for `given_ids`.
     """
     names = [id_ for id_ in ids if isinstance(id_, str)]
-    numbers = {id_: id_ for id_ in ids}
-    if not names:
-        return numbers, {}
     least = min([0, *(id_ for id_ in ids if isinstance(id_, int))])
     named = dict(zip(names, range(least - 1, least - 1 - len(names), -1), strict=True))
-    files = {IMAGE_IDS: functools.partial(write_json, content=named)}
-    return numbers | named, files
+    numbers = {i: named[i] if isinstance(i, str) else i for i in ids}
+    if not names:
+        return numbers, {}
+    return numbers, {IMAGE_IDS: functools.partial(write_json, content=named)}
 
 
 def given_ids(builder: Any) -> dict[int, str]:

@@ -54,7 +54,8 @@ class ImageQuestions:
             `tf.data.Dataset`, see `read`. It includes images without a question of this
             split.
         """
-        splits = {self.split_of_image[q.image_id] for q in self.questions[split]}
+        asked = {q.image_id for q in self.questions[split]}
+        splits = {part for i, part in self.split_of_image.items() if i in asked}
         return read(self.builder, "+".join(sorted(splits)), images)
 
 

@@ -6,7 +6,10 @@ from keras_caption.datasets.registry import read
 from keras_caption.errors import InputError
 from keras_caption.text import CharacterTokenizer, Tokenizer, Vocabulary
 
-TOKENIZERS = {"words": Vocabulary, "characters": CharacterTokenizer}
+TOKENIZERS: dict[str, type[Vocabulary] | type[CharacterTokenizer]] = {
+    "words": Vocabulary,
+    "characters": CharacterTokenizer,
+}
 SPLITS = ("train", "all")
 
 

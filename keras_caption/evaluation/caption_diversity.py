@@ -103,7 +103,7 @@ def inverse_frequencies(
     references: Mapping[Any, Sequence[str]],
 ) -> dict[tuple[str, ...], float]:
     """CIDEr's weight of each n-gram of references: log(images / images with it)."""
-    counts = collections.Counter()
+    counts: collections.Counter[tuple[str, ...]] = collections.Counter()
     for texts in references.values():
         counts.update(
             {

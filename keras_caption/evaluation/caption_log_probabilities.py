@@ -27,12 +27,12 @@ def caption_log_probabilities(
         dict from image id to a list of float, natural logarithms.
     """
     score = compile_function(model.log_probabilities, model.variables)
-    log_probabilities = {}
+    log_probabilities: dict[int, list[float]] = {}
     for batch in batches:
         ids = ops.convert_to_numpy(batch["image_id"]).tolist()
         asked = [(row, text) for row, i in enumerate(ids) for text in texts.get(i, ())]
         inputs = model.read(batch, check=True) if asked else {}
-        scores = []
+        scores: list[float] = []
         for start in range(0, len(asked), ROWS):
             rows, captions = zip(*asked[start : start + ROWS], strict=True)
             tokens = [model.vocabulary.encode(text) for text in captions]
@@ -44,8 +44,8 @@ def caption_log_probabilities(
             )
             lengths = [len(ids) - 1 for ids in tokens]  # without BOS
             scores += (sums / np.array(lengths)).tolist()
-        scores = iter(scores)
+        each = iter(scores)
         log_probabilities |= {
-            i: [next(scores) for _ in texts[i]] for i in ids if i in texts
+            i: [next(each) for _ in texts[i]] for i in ids if i in texts
         }
     return log_probabilities

@@ -35,14 +35,14 @@ def preference(
         Hsieh et al., "SugarCrepe: Fixing Hackable Benchmarks for Vision-Language
         Compositionality", NeurIPS 2023.
     """
-    pairs_by_image = {}
+    pairs_by_image: dict[int, list[dict[str, Any]]] = {}
     for pair in pairs:
         pairs_by_image.setdefault(pair["image_id"], []).append(pair)
     texts = {
         i: [pair[name] for pair in asked for name in ("caption", "negative_caption")]
         for i, asked in pairs_by_image.items()
     }
-    outcomes = {}
+    outcomes: dict[str, list[float]] = {}
     for i, scores in caption_log_probabilities(model, batches, texts).items():
         each = zip(scores[::2], scores[1::2], pairs_by_image[i], strict=True)
         for ours, negative, pair in each:

@@ -155,7 +155,8 @@ class ScoredImages:
     @functools.cached_property
     def lengths(self) -> dict[str, list[str]]:
         """Ids, as text, of the images whose caption has a length of `LEVELS`."""
-        starts, by_length = [1, *(end + 1 for end in LEVELS)], {}
+        starts = [1, *(end + 1 for end in LEVELS)]
+        by_length: dict[str, list[str]] = {}
         noun = "characters" if self.characters else "words"
         labels = [
             *(f"{a}-{b} {noun}" for a, b in zip(starts, LEVELS, strict=False)),
@@ -175,7 +176,7 @@ class ScoredImages:
     def domains(self) -> dict[str, list[str]]:
         """Ids, as text, of the images of each domain of nocaps; none of other files."""
         domains = read_domains(self.path)
-        by_domain = {name: [] for name in sorted({*domains.values()})}
+        by_domain: dict[str, list[str]] = {x: [] for x in sorted({*domains.values()})}
         for image_id, name in domains.items():
             if str(image_id) in self.captions:
                 by_domain[name].append(str(image_id))
@@ -195,16 +196,17 @@ class ScoredImages:
         captions = {i: texts[0] for i, texts in several.items()}
         references = self.references
         objects = None if instances_path is None else objects_of(instances_path, ids)
-        scores, notes = {}, {}
+        scores: dict[str, float] = {}
+        notes: dict[str, str] = {}
         in_coco = (
             None if metrics is None else [x for x in metrics if x in known_metrics()]
         )
-        metrics = {*(metrics or ())}
+        asked = {*(metrics or ())}
         if in_coco is None or in_coco or spice:
             scores, notes = score(captions, references, spice, self.characters, in_coco)
-        if metrics & {*DIVERSITY}:
+        if asked & {*DIVERSITY}:
             scores |= diversity(several, references)
-        if metrics & {*CLIP_METRICS}:
+        if clip is not None and asked & {*CLIP_METRICS}:
             names = {str(i): x for i, x in read_names(self.path).items()}
             scores |= clip.score(names, captions, references)
         if objects is not None:
@@ -279,7 +281,8 @@ def score_table(
     results, columns = read_several(results_path, metrics), [*(metrics or METRICS)]
     if spice and "SPICE" not in columns:
         columns.append("SPICE")
-    rows, labels_of = {}, {}
+    rows: dict[str, dict[str, float]] = {}
+    labels_of: dict[str, list[str]] = {}
     paths = [pathlib.Path(path) for path in captions_paths]
     distinct = len({path.stem for path in paths}) == len(paths)
     for path in paths:

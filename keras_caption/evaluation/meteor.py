@@ -3,7 +3,7 @@ import pathlib
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.evaluation.java import java_error
@@ -44,8 +44,10 @@ def meteor(
             )
         except OSError as error:
             raise InputError(f"METEOR cannot run Java: {error}.") from None
+        assert process.stdin is not None  # it is a pipe
+        assert process.stdout is not None
         try:
-            return converse(process, references, captions)
+            return converse(process.stdin, process.stdout, references, captions)
         except (BrokenPipeError, EOFError, ValueError):
             errors.seek(0)
             ending = "it ended before all captions were scored"
@@ -59,7 +61,8 @@ def meteor(
 
 
 def converse(
-    process: subprocess.Popen,
+    stdin: IO[bytes],
+    stdout: IO[bytes],
     references: Mapping[Any, Sequence[str]],
     captions: Mapping[Any, Sequence[str]],
 ) -> float:
@@ -68,28 +71,28 @@ def converse(
     items = progress(captions.items(), "METEOR", unit="images", leave=False)
     for image_id, (caption,) in items:
         caption = caption.replace("|||", "").replace("  ", " ")
-        ask(process, "SCORE", *references[image_id], caption)
-        statistics.append(answer(process))
-    ask(process, "EVAL", *statistics)
-    process.stdin.close()
-    *_, score = [answer(process) for _ in (*captions, "all images")]
+        ask(stdin, "SCORE", *references[image_id], caption)
+        statistics.append(answer(stdout))
+    ask(stdin, "EVAL", *statistics)
+    stdin.close()
+    *_, score = [answer(stdout) for _ in (*captions, "all images")]
     return float(score)
 
 
-def ask(process: subprocess.Popen, *parts: str) -> None:
+def ask(stdin: IO[bytes], *parts: str) -> None:
     """Sends one request, whose parts are separated by ` ||| `."""
     line = " ||| ".join(part.replace("|||", "") for part in parts)
-    process.stdin.write(f"{line}\n".encode())
-    process.stdin.flush()
+    stdin.write(f"{line}\n".encode())
+    stdin.flush()
 
 
-def answer(process: subprocess.Popen) -> str:
+def answer(stdout: IO[bytes]) -> str:
     """Receives one answer, a str of numbers separated by spaces.
 
     Raises:
         EOFError, ValueError: If the answer is truncated, or is not of numbers.
     """
-    line = process.stdout.readline().decode()
+    line = stdout.readline().decode()
     if not line.endswith("\n"):
         raise EOFError
     for number in line.split():

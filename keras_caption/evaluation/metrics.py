@@ -71,16 +71,18 @@ def score(
     check_metric_names(sorted(wanted))
     check_metrics("SPICE" in wanted and not characters)
     check_captions(captions, references)
-    generated = {i: [caption] for i, caption in captions.items()}
-    expected = {i: references[i] for i in captions}
+    texts: list[Mapping[Any, Sequence[str]]] = [
+        {i: [caption] for i, caption in captions.items()},
+        {i: references[i] for i in captions},
+    ]
     scores: dict[str, float] = {}
     with java_on_path():
         if characters:
-            generated, expected = map(split_characters, (generated, expected))
+            generated, expected = map(split_characters, texts)
         else:
-            count = sum(map(len, expected.values())) + len(generated)
+            count = sum(map(len, texts[1].values())) + len(captions)
             print(f"Splitting {count:,} captions into words (PTB tokenizer)")
-            generated, expected = map(tokenize, (generated, expected))
+            generated, expected = map(tokenize, texts)
         check_words(expected, references)
         notes = notes_on_captions({i: x for i, [x] in generated.items()}, expected)
         if characters:

@@ -82,7 +82,7 @@ def log_probabilities(
         )
 
     score = compile_function(model.log_probabilities, model.variables)
-    log_probs = {}
+    log_probs: dict[int, float] = {}
     row_batches = batches(usable, lengths, len(model.vocabulary))
     for rows in progress(row_batches, "Perplexity", unit="batches", leave=False):
         source = ops.convert_to_tensor(pad([tokens[i] for i in rows]))
@@ -96,7 +96,8 @@ def batches(
     indices: list[int], lengths: list[int], vocabulary_size: int
 ) -> list[list[int]]:
     """Splits sentences into batches of similar length and bounded memory."""
-    batches, batch = [], []
+    batches: list[list[int]] = []
+    batch: list[int] = []
     for i in sorted(indices, key=lambda i: lengths[i]):
         # Logits of all tokens, and attention weights of all pairs of tokens.
         size = lengths[i] * (vocabulary_size + WEIGHTS * lengths[i])

@@ -8,7 +8,7 @@ import tempfile
 import urllib.request
 import zipfile
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from pycocoevalcap.spice import spice as pycocoevalcap_spice
 from tqdm import tqdm
@@ -90,7 +90,7 @@ def provide_jars() -> None:
             check(jar, FOLDER / name, expected)
 
 
-def download(file: BinaryIO) -> None:
+def download(file: IO[bytes]) -> None:
     """Downloads the archive of CoreNLP to an open file."""
     try:
         with urllib.request.urlopen(URL, timeout=60) as response:
@@ -116,9 +116,12 @@ def unpack(archive: zipfile.ZipFile) -> None:
             shutil.copyfileobj(jar, file)
 
 
-def check(jar: BinaryIO, where: Any, expected: str) -> None:
+def check(jar: IO[bytes], where: Any, expected: str) -> None:
     """Raises `InputError` if the checksum of a jar is not the expected one."""
-    if hashlib.file_digest(jar, "sha256").hexdigest() != expected:
+    digest = hashlib.sha256()
+    while block := jar.read(2**20):
+        digest.update(block)
+    if digest.hexdigest() != expected:
         raise InputError(
             f"{where} is not the published jar, whose SHA-256 is {expected}."
         )

@@ -47,9 +47,9 @@ def score_translations(
         "BLEU": BLEU(tokenize="none" if tokenized else "13a", force=tokenized),
         "chrF": CHRF(),
     }
-    texts = {"BLEU": (translations, references), "chrF": (translations, references)}
+    texts = {"BLEU": [translations, references], "chrF": [translations, references]}
     if split_compounds:
-        texts["BLEU"] = tuple([*map(compound_parts, side)] for side in texts["BLEU"])
+        texts["BLEU"] = [[*map(compound_parts, side)] for side in texts["BLEU"]]
     scores = {
         name: metric.corpus_score(texts[name][0], [texts[name][1]]).score / 100
         for name, metric in metrics.items()

@@ -34,11 +34,10 @@ def answer_accuracy(answer: str, known: tuple[str, ...]) -> float:
     """
     if len(known) == 1:
         return float(answer == known[0])
-    known = [strip_answer(other) for other in known]
-    answer = strip_answer(answer)
-    if len(set(known)) > 1:
-        known, answer = map(normalize_answer, known), normalize_answer(answer)
-    return share_of_credit(sum(other == answer for other in known))
+    answer, *others = (strip_answer(text) for text in (answer, *known))
+    if len(set(others)) > 1:
+        answer, *others = (normalize_answer(text) for text in (answer, *others))
+    return share_of_credit(sum(other == answer for other in others))
 
 
 def score_answers(
@@ -61,7 +60,7 @@ def score_answers(
         InputError: If there are no questions, or if a question has no answer in
             `answers` or no known answer.
     """
-    outcomes = {
+    outcomes: dict[str, dict[str, list[float]]] = {
         name: collections.defaultdict(list) for name in ("kinds", "answer_types")
     }
     total, pairs = [], []

@@ -5,7 +5,7 @@ import math
 import pathlib
 import zipfile
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -99,7 +99,7 @@ def read_npy(path: pathlib.Path, limit: int) -> np.ndarray:
         return read_array(file, size, str(path))
 
 
-def read_array(file: BinaryIO, size: int, where: str) -> np.ndarray:
+def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:
     """Reads an array in NumPy's format, which must fill its file.
 
     Args:

@@ -63,7 +63,9 @@ def read_caption_rows(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[st
             photo in two splits.
     """
     check_file(path)
-    captions, split_of, skipped = {}, {}, []
+    captions: dict[str, list[str]] = {}
+    split_of: dict[str, str | None] = {}
+    skipped: list[str] = []
     rejected = RejectedCaptions(path)
     for where, row in read_rows(path, skipped):
         try:

@@ -30,7 +30,8 @@ def read_caption_texts(
     paths = list_files(folder, (SUFFIX,), below=True)
     if not paths:
         raise InputError(f"There is no text file in {folder} ({SUFFIX}).")
-    photos, skipped = [], []
+    photos = []
+    skipped: list[str] = []
     for path in paths:
         captions = read_text(path, skipped)
         photos.append(

@@ -134,7 +134,8 @@ def group_captions(
         dict from image id to a list of captions; and a list of sentences about
         captions that are skipped.
     """
-    captions, skipped = empty_lists(path, content["images"]), []
+    captions = empty_lists(path, content["images"])
+    skipped: list[str] = []
     rejected = RejectedCaptions(path)
     for number, annotation in enumerate(content["annotations"]):
         image_captions = list_for(path, captions, number, annotation)

@@ -16,7 +16,6 @@ from keras_caption.formats.fields import (
 )
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.question import Question
-from keras_caption.formats.splits import SPLITS
 
 Word = Annotated[str, Field(min_length=1), AfterValidator(sys.intern)]
 
@@ -27,7 +26,7 @@ class Record(TypedDict):
     question: TextWithWords
     answer: Word
     type: Word
-    split: NotRequired[Literal[SPLITS]]
+    split: NotRequired[Literal["train", "val", "test"]]
 
 
 class File(TypedDict):

@@ -39,7 +39,7 @@ def read_result_lists(path: str | os.PathLike) -> dict[int | str, list[str]]:
     Returns:
         dict from image id, int or str, to a list of str, in the order of the file.
     """
-    captions = {}
+    captions: dict[int | str, list[str]] = {}
     for result in read_json(path, list[Result]):
         captions.setdefault(result["image_id"], []).append(result["caption"])
     return captions

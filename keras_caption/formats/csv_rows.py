@@ -68,7 +68,8 @@ def raw_rows(
         file: Binary file, at the beginning of a row.
         delimiter: str, see `split_row`, or `None` for a file whose rows are lines.
     """
-    lines, waiting = raw_lines(file), collections.deque()
+    lines = raw_lines(file)
+    waiting: collections.deque[tuple[int, bytes]] = collections.deque()
     while first := waiting.popleft() if waiting else next(lines, None):
         row, size = [first], len(first[1])
         state = _state(first[1], delimiter)
@@ -126,7 +127,8 @@ def split_row(row: str, delimiter: str, start: int = 0) -> tuple[list[str], bool
         A list of str, and whether the last cell begins with an unclosed quotation mark.
     """
     patterns = _patterns(delimiter)
-    cells, end = [], delimiter
+    cells: list[str] = []
+    end = delimiter
     while end:
         quoted = patterns.quoted.match(row, start)
         if not quoted and patterns.unclosed.match(row, start):

@@ -111,10 +111,11 @@ def of_chunks(
         for of, other in zip((white, *primaries), (D65, *SRGB_PRIMARIES), strict=True)
         for x, y in zip(of, other, strict=True)
     )
-    is_srgb = gamma is None or abs(gamma - SRGB_GAMMA) < 0.002
-    if near and is_srgb:
+    curve: tuple[float, ...] = SRGB_CURVE
+    if gamma is not None and abs(gamma - SRGB_GAMMA) >= 0.002:
+        curve = (1 / gamma,)
+    elif near:
         return None
-    curve = SRGB_CURVE if is_srgb else (1 / gamma,)
     return DeclaredColours(white, tuple(primaries), curve)
 
 

@@ -38,8 +38,8 @@ def read_answers(path: str | os.PathLike) -> list[str]:
     content = read_json(path, dict[str, int] | list[dict[str, int | str]])
     ids = content if isinstance(content, dict) else (content or [{}])[0]
     by_id = {i: answer for answer, i in ids.items()}
-    answers = [by_id.get(i) for i in range(len(ids))]
-    if not answers or None in answers:
+    answers = [by_id[i] for i in range(len(ids)) if i in by_id]
+    if not answers or len(answers) < len(ids):
         raise InputError(
             f"{path}: the ids of its {len(ids):,} answers should be 0, 1 and so on."
         )

@@ -29,9 +29,9 @@ class FeatureRecords:
     def __init__(self, path: pathlib.Path):
         self.path = path
         self.file = self.open_file(path)
-        self.records = {}
-        self.problems = []
-        self.notes = []
+        self.records: dict[Hashable, list[tuple[Any, str]]] = {}
+        self.problems: list[str] = []
+        self.notes: list[str] = []
 
     @staticmethod
     def open_file(path: pathlib.Path) -> Any:
@@ -78,13 +78,13 @@ class FeatureRecords:
         Raises:
             InputError: If no record can be read; the error is that of the first.
         """
-        first = None
+        errors = []
         for place, where in self.records[nfc(id_)]:
             try:
                 return self.read_checked(place, where, *size)
             except InputError as error:
-                first = first or error
-        raise first
+                errors.append(error)
+        raise errors[0]
 
     def read_checked(self, place: Any, where: str, *size: Any) -> Any:
         """Reads a record; any error is an `InputError` that names it."""

@@ -77,8 +77,8 @@ def with_words(captions: Iterable[tuple[str, str]], skipped: list[str]) -> list[
 
 def check_photo_path(text: str) -> str:
     if "\\" in text:  # a path of Windows, whose drive does not exist here
-        path = pathlib.PureWindowsPath(text)
-        text = path.relative_to(path.anchor).as_posix()
+        of_windows = pathlib.PureWindowsPath(text)
+        text = of_windows.relative_to(of_windows.anchor).as_posix()
     path = pathlib.PurePath(text)
     if path.is_absolute() or ".." in path.parts or "\0" in text:
         raise PydanticCustomError(
@@ -98,7 +98,8 @@ def check_photo_name(text: str) -> str:
 
 Records = Annotated[list[Item], FailFast()]
 ImageId = Annotated[Any, AfterValidator(image_id_of)]
-ImageNumber = QuestionId = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+ImageNumber = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+QuestionId = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Caption = Annotated[str, AfterValidator(str.strip)]  # perhaps without words
 TextWithWords = Annotated[str, AfterValidator(check_words)]
 PhotoPath = Annotated[str, AfterValidator(check_photo_path)]
@@ -120,7 +121,7 @@ def refuse_repeats(
     Raises:
         InputError: If a value other than `None` occurs twice.
     """
-    first = {}
+    first: dict[Hashable, int] = {}
     for number, value in enumerate(values):
         if value is not None and first.setdefault(value, number) != number:
             records, field = key.split("[].")

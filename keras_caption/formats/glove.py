@@ -32,7 +32,7 @@ def read_glove(
             none of the words.
     """
     path = pathlib.Path(path)
-    vectors = {}
+    vectors: dict[str, np.ndarray] = {}
     for number, line in enumerate(lines(path), start=1):
         fields = line.rstrip(" ").split(" ")
         if number == 1 and len(fields) == 2:

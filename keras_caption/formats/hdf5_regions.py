@@ -43,7 +43,8 @@ class Hdf5Regions(RegionRecords):
                 f"{path} has no dataset ID_features and ID_boxes: its first is "
                 f"{names[0]!r:.60}."
             )
-        further, kinds = collections.Counter(), set()
+        further: collections.Counter[str] = collections.Counter()
+        kinds = set()
         for name in names:
             where = f"{path}, {name[:40]}"
             image_id, kind = self._parts(name, ids)
@@ -73,7 +74,7 @@ class Hdf5Regions(RegionRecords):
         return name.rpartition("_")[0], "boxes" if parts[-1] == "boxes" else None
 
     def read_regions(
-        self, place: str, where: str, size: tuple[int, int] | None
+        self, place: str, where: str, size: tuple[float, float] | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
         features = self._numbers(place, self.read_kind, where)
         if self.read_kind == "grids":

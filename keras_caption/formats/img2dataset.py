@@ -50,7 +50,8 @@ def read_img2dataset(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str
         import pyarrow.parquet as pq
 
     check_file(path)
-    photos, skipped, failed, unpacked = [], [], 0, 0
+    photos, failed, unpacked = [], 0, 0
+    skipped: list[str] = []
     columns = list(COLUMNS)
     with reading(path):
         names = pq.read_schema(path).names

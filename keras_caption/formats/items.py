@@ -14,7 +14,7 @@ from keras_caption.formats.json_files import read_json
 Values = list[FiniteFloat | list[FiniteFloat] | None]
 
 
-class Items(TypedDict, extra_items=Values):
+class Items(TypedDict, extra_items=Values):  # type: ignore[call-arg]  # PEP 728
     ids: list[int | str]
 
 

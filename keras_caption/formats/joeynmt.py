@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple, NotRequired
 
 import numpy as np
@@ -50,7 +51,7 @@ class JoeyFolder(NamedTuple):
     """
 
     tensors: dict[str, np.ndarray]
-    model: dict
+    model: Mapping[str, Any]
     source: list[str]
     target: list[str]
 

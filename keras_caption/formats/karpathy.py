@@ -2,7 +2,7 @@
 
 import os
 import pathlib
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired, overload
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -80,7 +80,7 @@ def read_split(path: str | os.PathLike) -> dict[str, list[int]]:
     """
     images = read_json(path, SplitFile)["images"]
     refuse_listed_twice(path, images)
-    splits = {split: [] for split in SPLITS}
+    splits: dict[str, list[int]] = {split: [] for split in SPLITS}
     for image in images:
         splits[split_of(image)].append(image["cocoid"])
     return splits
@@ -105,7 +105,8 @@ def list_karpathy_images(
     """
     images = read_json(path, CaptionedFile)["images"]
     refuse_listed_twice(path, images)
-    listed, skipped = {split: [] for split in SPLITS}, []
+    listed: dict[str, list[ListedImage]] = {split: [] for split in SPLITS}
+    skipped: list[str] = []
     for number, image in enumerate(images):
         image_id = image.get("cocoid", image.get("imgid"))
         if image_id is None:
@@ -131,6 +132,10 @@ def split_of(image: SplitImage | CaptionedImage) -> str:
     return {"restval": "train"}.get(image["split"], image["split"])
 
 
+@overload
+def photo_of(image: CaptionedImage) -> str: ...
+@overload
+def photo_of(image: SplitImage) -> str | None: ...
 def photo_of(image: SplitImage | CaptionedImage) -> str | None:
     """Returns the path of an image's photo in the folder of photos, or `None`."""
     if "filename" not in image:

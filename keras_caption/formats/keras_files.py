@@ -36,7 +36,7 @@ ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
 class SavedObject(TypedDict):
-    __pydantic_config__ = ConfigDict(extra="allow")
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
     module: str | None
     class_name: str
@@ -139,7 +139,8 @@ def check_config(saved: dict[str, Any], where: str) -> None:
 
 def count_layers(config: Any) -> collections.Counter:
     """Counts the layers that a configuration lists, by the class that lists them."""
-    counts, waiting = collections.Counter(), [config]
+    counts: collections.Counter[str] = collections.Counter()
+    waiting = [config]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):

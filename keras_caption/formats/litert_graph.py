@@ -18,7 +18,7 @@ class Node(NamedTuple):
         shape: tuple of int.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # typeshed's `tuple` has a method
     shape: tuple[int, ...]
 
 

@@ -80,9 +80,9 @@ class LmdbRegions(RegionRecords):
     def read_regions(
         self, place: bytes, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        size, content = self.file(place)
-        if size > MAX_BYTES:
-            raise InputError(f"{where} has {size:,} bytes, which is too much.")
+        length, content = self.file(place)
+        if length > MAX_BYTES:
+            raise InputError(f"{where} has {length:,} bytes, which is too much.")
         record = PlainUnpickler(io.BytesIO(content)).load()
         height, width, count, *texts = fields_of(record, where)
         boxes, features = (

@@ -59,6 +59,10 @@ class MarianFolder(NamedTuple):
     target: bytes
 
 
+class Kind(TypedDict):
+    model_type: str
+
+
 def read_marian(folder: str | os.PathLike) -> MarianFolder:
     """Reads a folder that `MarianMTModel.save_pretrained` wrote, and its tokenizer.
 
@@ -73,7 +77,7 @@ def read_marian(folder: str | os.PathLike) -> MarianFolder:
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
     path = folder / "config.json"
-    kind = read_json(path, TypedDict("Kind", {"model_type": str}))["model_type"]
+    kind = read_json(path, Kind)["model_type"]
     if kind != "marian":
         raise InputError(f"{path} is of model_type {kind!r:.60}, not 'marian'.")
     config = {**read_json(path, Config), **read_json(path, Flags)}

@@ -44,9 +44,9 @@ def model_file(path: str | os.PathLike) -> pathlib.Path:
             return built_in.models()[name]
         known = " and ".join(built_in.models())
         raise InputError(f"There is no saved model {path}. The package has {known}.")
-    for file in ("best.keras", WEIGHTS, exports.WEIGHTS):
-        if (path / file).is_file():
-            return path / file
+    for saved in ("best.keras", WEIGHTS, exports.WEIGHTS):
+        if (path / saved).is_file():
+            return path / saved
     raise InputError(
         f"There is no saved model in {path}: no best.keras, as a run has, no "
         f"{WEIGHTS}, as a preset has, and no {exports.WEIGHTS}, as an export has."

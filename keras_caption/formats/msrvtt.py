@@ -53,7 +53,8 @@ def list_msrvtt_videos(path: pathlib.Path) -> ListedFile:
     content = read_json(path, VideosFile)
     videos, sentences = content["videos"], content["sentences"]
     refuse_repeats(path, "videos[].video_id", (video["video_id"] for video in videos))
-    captions, skipped = {video["video_id"]: [] for video in videos}, []
+    captions: dict[str, list[str]] = {video["video_id"]: [] for video in videos}
+    skipped: list[str] = []
     for number, sentence in enumerate(sentences):
         name = sentence["video_id"]
         if name not in captions:
@@ -63,7 +64,7 @@ def list_msrvtt_videos(path: pathlib.Path) -> ListedFile:
             )
         where = f"{path}: sentences[{number}] of video {name}"
         captions[name] += with_words([(where, sentence["caption"])], skipped)
-    listed = {split: [] for split in SPLITS.values()}
+    listed: dict[str, list[ListedVideo]] = {x: [] for x in SPLITS.values()}
     for video in videos:
         name = video["video_id"]
         entry = ListedVideo(name, [])

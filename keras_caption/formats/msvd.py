@@ -44,7 +44,7 @@ def list_msvd_videos(path: pathlib.Path, split: str | None = None) -> ListedFile
     """
     check_file(path)
     pairs = csv_pairs(path) if unpacked_suffix(path) == ".csv" else text_pairs(path)
-    captions = {}
+    captions: dict[str, list[str]] = {}
     for where, name, text in pairs:
         try:
             captions.setdefault(check_photo_name(name), []).append(text)
@@ -52,7 +52,8 @@ def list_msvd_videos(path: pathlib.Path, split: str | None = None) -> ListedFile
             raise InputError(f"{where}: {error}: {name!r:.60}.") from None
     if not captions:
         raise InputError(f"{path} has no descriptions of videos.")
-    skipped, names = [], sorted(captions)
+    skipped: list[str] = []
+    names = sorted(captions)
     videos = [
         listed_video(path, name, captions_of(path, name, captions[name], skipped))
         for name in names

@@ -86,8 +86,8 @@ def layer_of(line: str) -> NcnnLayer:
 
 def value_of(text: str) -> tuple[int, Any]:
     """The number of a parameter and its value; of lists, the number is negative."""
-    key, _, value = text.partition("=")
-    key = int(key)
+    number, _, value = text.partition("=")
+    key = int(number)
     if key <= -23300:
         return -23300 - key, [float(x) for x in value.split(",")[1:]]
     return key, float(value) if "." in value or "e" in value else int(value)

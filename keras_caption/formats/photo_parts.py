@@ -1,9 +1,11 @@
 """The parts of a photo's file: new metadata, with all other bytes as they were."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 JPEG, PNG, RIFF = b"\xff\xd8", b"\x89PNG\r\n\x1a\n", b"RIFF"
-TIFF = {b"II*\0": "little", b"MM\0*": "big"}  # by the first four bytes
+# The order of bytes, by the first four.
+TIFF: dict[bytes, Literal["little", "big"]] = {b"II*\0": "little", b"MM\0*": "big"}
 APP0, APP1, APP2, APP13, SCAN = b"\xff\xe0", b"\xff\xe1", b"\xff\xe2", b"\xff\xed", 0xDA
 XMP_OF_JPEG = b"http://ns.adobe.com/xap/1.0/\0"
 IPTC_OF_JPEG = b"Photoshop 3.0\0"

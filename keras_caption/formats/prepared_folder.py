@@ -88,7 +88,7 @@ def read_shard(path: pathlib.Path) -> Shard:
 
 def checksums(folder: pathlib.Path, names: Iterable[str]) -> dict[str, str | None]:
     """Computes the checksums of files in a folder, `None` for a missing file."""
-    checksum_of = {}
+    checksum_of: dict[str, str | None] = {}
     for path in (folder / name for name in names):
         if path.is_file():
             status = path.stat()
@@ -161,13 +161,14 @@ def read_prepared(folder: str | os.PathLike) -> Any:
         if checksums(folder, [name]) != {name: checksum}:
             raise InputError(f"{folder / name} is missing or damaged: {REMEDY}.")
     shards = read_shards([folder / name for name in manifest["shards"]])
+    lengths = []
     for (name, checksum), shard in zip(manifest["shards"].items(), shards, strict=True):
         if isinstance(shard, InputError):
             raise shard
         if shard["sha256"] != checksum:
             raise InputError(f"{folder / name} is not the shard of {MANIFEST}.")
+        lengths.append(shard["examples"])
     builder, tfds_counts = open_builder(folder)
-    lengths = [shard["examples"] for shard in shards]
     counts = dict(zip(manifest["shards"], lengths, strict=True))
     counts |= {name: split["prepared"] for name, split in manifest["splits"].items()}
     for name in counts | tfds_counts:
@@ -186,7 +187,7 @@ def open_builder(folder: pathlib.Path) -> tuple[Any, dict[str, int]]:
 
     with reading(f"{folder}, {' or '.join(DESCRIPTIONS)},"):
         builder = tfds.builder_from_directory(folder)
-        counts = {}
+        counts: dict[str, int] = {}
         for name, split in builder.info.splits.items():
             files = [pathlib.Path(file).name for file in split.filenames]
             counts |= dict(zip(files, split.shard_lengths, strict=True))

@@ -69,7 +69,8 @@ def read_csv(path: pathlib.Path) -> Rows:
                 "question."
             )
         if number or [name.lower() for name in cells] != HEADER:
-            rows.append(tuple(cells))
+            image, question = cells
+            rows.append((image, question))
     return rows
 
 

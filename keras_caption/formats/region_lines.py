@@ -27,7 +27,7 @@ class LinesOfImages(RegionRecords):
             different layouts.
     """
 
-    layouts = ()
+    layouts: tuple[tuple[str, ...], ...] = ()
 
     def __init__(self, path: pathlib.Path, starts: Iterable[int]):
         super().__init__(path)
@@ -37,8 +37,8 @@ class LinesOfImages(RegionRecords):
                 file.seek(max(start - 1, 0))
                 before = file.read(1) if start else b"\n"
                 # A line truncated within its id must not count as another image.
-                name, tab, _ = file.read(NAME_BYTES).partition(b"\t")
-                name = name.decode(errors="replace")
+                begin, tab, _ = file.read(NAME_BYTES).partition(b"\t")
+                name = begin.decode(errors="replace")
                 if before != b"\n":
                     self.add_problem(f"{where}: no line starts at byte {start}.")
                     continue
@@ -69,7 +69,8 @@ def line_starts(path: str | os.PathLike) -> list[int]:
     Raises:
         InputError: If a line is longer than `LINE_BYTES`.
     """
-    start, starts = 0, []
+    start = 0
+    starts: list[int] = []
     with open(path, "rb") as file:
         while line := file.readline(LINE_BYTES):
             if len(line) == LINE_BYTES:

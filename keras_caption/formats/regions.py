@@ -113,7 +113,7 @@ def in_rows(features: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         `(N, D)`, a grid row by row, and boxes `(N, 4)` or `None`.
     """
     if features.ndim == 1:
-        return features[None], np.float32([[0, 0, 1, 1]])
+        return features[None], np.array([[0, 0, 1, 1]], "float32")
     if features.ndim != 3:
         return features, None
     height, width, dim = features.shape
@@ -186,4 +186,4 @@ def divide(
     if not (0 < width < np.inf and 0 < height < np.inf):
         raise InputError(f"{where} is of an image of {width} x {height} pixels.")
     with np.errstate(over="ignore"):
-        return np.asarray(boxes, "float32") / np.float32([width, height] * 2)
+        return np.asarray(boxes, "float32") / np.array([width, height] * 2, "float32")

@@ -24,7 +24,7 @@ class RejectedCaptions:
     def __init__(self, path: str | os.PathLike):
         self.path = path
         self.total = 0
-        self.rejected = collections.Counter()
+        self.rejected: collections.Counter[str] = collections.Counter()
 
     def counts(self, caption: Mapping[str, Any]) -> bool:
         """Whether a caption counts.

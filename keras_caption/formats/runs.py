@@ -28,27 +28,28 @@ PARTS = {
     "yes_no": "Answers to questions that people answer with yes or no",
 }
 
+# mypy does not know `extra_items` of PEP 728.
 Value = str | int | float | bool | None
 Objective = Literal["cross-entropy", "self-critical", "ensemble"]
 Group = dict[str, Value]
 
 
-class Dataset(TypedDict, extra_items=Value):
+class Dataset(TypedDict, extra_items=Value):  # type: ignore[call-arg]
     dataset: str
     data_dir: NotRequired[str | None]
 
 
-class Model(TypedDict, extra_items=Value):
+class Model(TypedDict, extra_items=Value):  # type: ignore[call-arg]
     name: str
 
 
-class RecordedDecoding(TypedDict, extra_items=Value | tuple[str, ...]):
+class RecordedDecoding(TypedDict, extra_items=Value | tuple[str, ...]):  # type: ignore[call-arg]
     beam_size: int
     max_length: int
     length_penalty: float
 
 
-class Config(TypedDict, extra_items=Value | Group):
+class Config(TypedDict, extra_items=Value | Group):  # type: ignore[call-arg]
     seed: int
     precision: str
     strategy: str
@@ -71,7 +72,7 @@ class Begun(TypedDict):
     config: Config
 
 
-class Scores(TypedDict, extra_items=FiniteFloat):
+class Scores(TypedDict, extra_items=FiniteFloat):  # type: ignore[call-arg]
     statements: NotRequired[dict[str, FiniteFloat]]
     kinds: NotRequired[dict[str, FiniteFloat]]
     answer_types: NotRequired[dict[str, FiniteFloat]]
@@ -121,7 +122,7 @@ def read_finished(folder: pathlib.Path) -> dict[str, Any]:
     Raises:
         InputError: If a file is missing or does not follow the format.
     """
-    defaults = {"parameters": None, "statements": {}}
+    defaults: dict[str, Any] = {"parameters": None, "statements": {}}
     return {**defaults, **read_scores(folder), **read_config(folder)}
 
 
@@ -157,9 +158,10 @@ def read_history(
     Raises:
         InputError: If `history.json` is missing or wrong, or has no epoch.
     """
+    make: Any = TypedDict  # of which type checkers know literals only
     fields = {"epoch": int, "iterations": int, monitor: FiniteFloat}
-    fields["scale"] = Literal[SCALE]
-    epoch = TypedDict("Epoch", fields, extra_items=int | float)
+    epoch = make("Epoch", {**fields, "scale": Literal[SCALE]}, extra_items=int | float)
     return read_json(
-        folder / "history.json", Annotated[list[epoch], Field(min_length=1)]
+        folder / "history.json",
+        Annotated[list[epoch], Field(min_length=1)],  # type: ignore[valid-type]
     )

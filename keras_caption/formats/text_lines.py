@@ -5,7 +5,7 @@ import gzip
 import pathlib
 import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from keras_caption.errors import InputError
 from keras_caption.formats.faults import reason_of, refuse_pipe
@@ -64,7 +64,10 @@ def open_text(path: pathlib.Path) -> BinaryIO:
         InputError: If the path is that of a pipe or a device.
     """
     refuse_pipe(path)
-    return gzip.open(path) if is_packed(path) else open(path, "rb")
+    if not is_packed(path):
+        return open(path, "rb")
+    unpacked: Any = gzip.GzipFile(path)  # a `BinaryIO` in all but its class
+    return unpacked
 
 
 def raw_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:

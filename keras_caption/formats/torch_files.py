@@ -85,7 +85,7 @@ def rebuild_parameter(tensor, *_):
 class TorchUnpickler(PlainUnpickler):
     """Reads containers of tensors, and refuses all else."""
 
-    names = {
+    names: dict[tuple[str, str], Any] = {
         ("collections", "OrderedDict"): collections.OrderedDict,
         ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
         ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
@@ -94,7 +94,7 @@ class TorchUnpickler(PlainUnpickler):
 
     def __init__(self, file: Any):
         super().__init__(file, encoding="latin1")
-        self.dtypes = {}  # of the storages, by key
+        self.dtypes: dict[str, Any] = {}  # of the storages
 
     def persistent_load(self, pid: Any) -> Storage:
         kind, dtype, key = pid[:3]
@@ -165,9 +165,10 @@ def open_file(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
 def open_archive(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
     """Opens a ZIP archive, the format of PyTorch since 1.6."""
     with open_zip(path) as archive:
-        [name] = [n for n in archive.namelist() if n.endswith("/data.pkl")] or [None]
-        if name is None:
+        names = [n for n in archive.namelist() if n.endswith("/data.pkl")]
+        if not names:
             raise ValueError("it has no data.pkl")
+        [name] = names
         folder = name.removesuffix("data.pkl")
         if f"{folder}byteorder" in archive.namelist():
             check_little_endian(archive.read(f"{folder}byteorder") == b"little")

@@ -61,7 +61,8 @@ def list_vatex_videos(
     if not any(key in video for video in videos for key in KEYS.values()):
         listed = [ListedVideo(video["videoID"], []) for video in videos]
         return ListedFile({splits[0]: listed})
-    key, skipped = KEYS[language], []
+    key = KEYS[language]
+    skipped: list[str] = []
     captions = [
         captions_of(path, video["videoID"], video.get(key, []), skipped)
         for video in videos

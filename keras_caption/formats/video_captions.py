@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from keras_caption.formats.fields import Caption, PhotoName, refuse_repeats
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_file import ListedFile
-from keras_caption.formats.listed_video import captions_of, listed_video
+from keras_caption.formats.listed_video import ListedVideo, captions_of, listed_video
 
 
 class Video(TypedDict):
@@ -31,7 +31,8 @@ def list_captioned_videos(path: pathlib.Path) -> ListedFile:
     """
     videos = read_json(path, list[Video])
     refuse_repeats(path, "videos[].id", (video["id"] for video in videos))
-    listed, skipped = {"train": [], "val": [], "test": []}, []
+    listed: dict[str, list[ListedVideo]] = {"train": [], "val": [], "test": []}
+    skipped: list[str] = []
     for video in videos:
         name = video["id"]
         captions = captions_of(path, name, video["captions"], skipped)

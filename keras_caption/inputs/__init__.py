@@ -105,7 +105,7 @@ def of_example(example: dict[str, Any], names: Any = None) -> dict[str, Any]:
     Returns:
         dict of tensors without batch dimension.
     """
-    inputs = {}
+    inputs: dict[str, Any] = {}
     for kind in KINDS:
         inputs |= kind.of_example(example, kind.keys if names is None else names)
     return inputs

@@ -41,7 +41,7 @@ class QuestionText(Text):
         return self.unknown_tokens(inputs["question"])
 
     def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        if inputs["question"].dtype != "string":
+        if self.tokenizer is None or inputs["question"].dtype != "string":
             return self.own(inputs)
         tokens = self.tokenizer.tokenize(inputs["question"])
         return {"question": tokens.to_tensor(PAD, shape=(None, MAX_TOKENS))}

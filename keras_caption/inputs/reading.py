@@ -60,7 +60,7 @@ def read(
             f"The model '{model_name}' needs {required}. "
             f"Missing from the batch: {', '.join(missing)}"
         )
-    inputs = {}
+    inputs: dict[str, Tensor] = {}
     for kind in kinds:
         tensors = {
             name: to_tensor(name, batch[name])
@@ -182,7 +182,7 @@ def read_served(
         dict of tensors, as `read` returns it, with zeros in place of examples that have
         a fault; and bool `(batch,)`, True for examples without a fault.
     """
-    inputs = {}
+    inputs: dict[str, Tensor] = {}
     for kind in kinds:
         inputs |= kind.from_served(served)
     faults = list(find_faults(kinds, inputs).values())

@@ -71,7 +71,7 @@ class Text(InputKind):
         return {key: keras.KerasTensor((None,), "string", name=key)}
 
     def from_served(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        if inputs["source"].dtype != "string":
+        if self.tokenizer is None or inputs["source"].dtype != "string":
             return {"source": inputs["source"][:, : MAX_TOKENS + 1]}
         import tensorflow as tf
 

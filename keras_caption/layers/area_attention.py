@@ -1,9 +1,12 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 
 from keras_caption.layers.area_memory import AreaMemory
-from keras_caption.layers.multi_head_attention import MultiHeadAttention
+from keras_caption.layers.multi_head_attention import (
+    AttentionKeywords,
+    MultiHeadAttention,
+)
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -15,9 +18,9 @@ class AreaAttention(MultiHeadAttention):
     Args:
         num_heads: int, number of heads.
         key_dim: int, size of a query and a key per head.
-        memory: `AreaMemory`. Defaults to runs of up to three items, whose keys are
-            means and whose values are sums.
-        **kwargs: Further arguments of `MultiHeadAttention`.
+        **kwargs: Keywords of `MultiHeadAttention`. `memory` is an `AreaMemory`. It
+            defaults to runs of up to three items, whose keys are means and whose values
+            are sums.
 
     Call arguments:
         Those of `MultiHeadAttention`: `query`, float `(batch, T, dim)`, `value`,
@@ -42,9 +45,8 @@ class AreaAttention(MultiHeadAttention):
         self,
         num_heads: int,
         key_dim: int,
-        *,
-        memory: AreaMemory | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[AttentionKeywords],
     ):
-        memory = memory or AreaMemory(dtype=kwargs.get("dtype"))
-        super().__init__(num_heads, key_dim, memory=memory, **kwargs)
+        if kwargs.get("memory") is None:
+            kwargs["memory"] = AreaMemory(dtype=kwargs.get("dtype"))
+        super().__init__(num_heads, key_dim, **kwargs)

@@ -8,6 +8,7 @@ from keras import ops, tree
 from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
+from keras_caption.layers.sockets import size_of
 
 # Added to variances before the square root, as in the released code.
 VARIANCE_EPSILON = 1e-6
@@ -95,7 +96,7 @@ class AreaMemory(keras.layers.Layer):
     def build(self, keys_shape: Shape, values_shape: Shape | None = None) -> None:
         if not self.combined_features:
             return
-        dim, policy = keys_shape[-1], self.dtype_policy
+        dim, policy = size_of(keys_shape), self.dtype_policy
         self.height_embeddings = self.add_weight(
             (self.max_height, dim // 2), initializer="normal", name="heights"
         )

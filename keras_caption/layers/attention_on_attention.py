@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
+from keras_caption.layers.sockets import size_of
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -53,11 +54,11 @@ class AttentionOnAttention(keras.layers.Layer):
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, attended_shape: Shape, query_shape: Shape) -> None:
-        dim = query_shape[-1]
+        dim = size_of(query_shape)
         self.dense = MatrixDense(
             2 * dim, dtype=self.dtype_policy, name="information_and_gate"
         )
-        self.dense.build((*query_shape[:-1], attended_shape[-1] + dim))
+        self.dense.build((*query_shape[:-1], size_of(attended_shape) + dim))
 
     def call(
         self, attended: Float[Tensor, "... value_dim"], query: Float[Tensor, "... dim"]

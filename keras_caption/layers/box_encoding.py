@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
+from keras_caption.layers.sockets import size_of
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -44,7 +45,7 @@ class BoxEncoding(keras.layers.Layer):
         self.max_wavelength = max_wavelength
 
     def build(self, inputs_shape: Shape, boxes_shape: Shape | None = None) -> None:
-        if inputs_shape[-1] % 8:
+        if size_of(inputs_shape) % 8:
             raise InputError(
                 "BoxEncoding needs a number of channels divisible by 8. "
                 f"Received inputs of shape {tuple(inputs_shape)}"

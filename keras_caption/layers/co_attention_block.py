@@ -7,7 +7,7 @@ from keras import ops
 from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.matrix_dense import MatrixDense
-from keras_caption.layers.sockets import build_once
+from keras_caption.layers.sockets import build_once, size_of
 from keras_caption.layers.unbiased_layer_normalization import (
     UnbiasedLayerNormalization,
 )
@@ -71,7 +71,6 @@ class CoAttentionBlock(KnownOutput):
         self.kernel_initializer = kernel_initializer
         policy = self.dtype_policy
         self.attention_norm = UnbiasedLayerNormalization(dtype=policy)
-        self.guided_norm = None
         if guided_attention is not None:
             self.guided_norm = UnbiasedLayerNormalization(dtype=policy)
         self.feedforward_norm = UnbiasedLayerNormalization(dtype=policy)
@@ -88,11 +87,12 @@ class CoAttentionBlock(KnownOutput):
         build_once(self.attention, inputs_shape)
         self.attention_norm.build(inputs_shape)
         if self.guided_attention is not None:
+            memory_shape = memory_shape or inputs_shape
             build_once(self.guided_attention, inputs_shape, memory_shape)
             self.guided_norm.build(inputs_shape)
         self.hidden_dense.build(inputs_shape)
         self.output_dense = MatrixDense(
-            inputs_shape[-1],
+            size_of(inputs_shape),
             kernel_initializer=self.kernel_initializer,
             dtype=self.dtype_policy,
             name="output",

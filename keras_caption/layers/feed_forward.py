@@ -7,6 +7,7 @@ from keras import ops
 from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
+from keras_caption.layers.sockets import size_of
 from keras_caption.layers.unbiased_layer_normalization import (
     UnbiasedLayerNormalization,
 )
@@ -99,9 +100,8 @@ class FeedForward(keras.layers.Layer):
         self.norm = BLOCK_NORMS[norm](norm_epsilon, dtype=policy)
 
     def build(self, input_shape: Shape) -> None:
-        dim = input_shape[-1]
         self.output_dense = MatrixDense(
-            dim,
+            size_of(input_shape),
             kernel_initializer=self.kernel_initializer,
             dtype=self.dtype_policy,
             name="output",

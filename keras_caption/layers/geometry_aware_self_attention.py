@@ -1,9 +1,12 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 
 from keras_caption.layers.geometry_bias import GEOMETRY_DIM, GeometryBias
-from keras_caption.layers.multi_head_attention import MultiHeadAttention
+from keras_caption.layers.multi_head_attention import (
+    AttentionKeywords,
+    MultiHeadAttention,
+)
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -21,8 +24,6 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
     Args:
         num_heads: int, number of heads.
         key_dim: int, size of a query and a key per head.
-        bias: Layer for the `bias` socket. Defaults to a `GeometryBias` of `kind`,
-            `geometry_dim` and `signed`.
         kind: str, what the bias depends on besides the geometry:
             `"content_independent"`, `"query"`, `"key"`, or several joined by `"+"`.
             Defaults to `"query"`.
@@ -30,8 +31,8 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
             leaves open. Defaults to 80, see `GeometryBias`.
         signed: bool, whether the geometry tells left from right and above from below,
             which the paper's does not. Defaults to `False`.
-        **kwargs: Further arguments of `MultiHeadAttention`, such as `query_norm` and
-            `dropout`.
+        **kwargs: Keywords of `MultiHeadAttention`, such as `query_norm` and `dropout`.
+            `bias` defaults to a `GeometryBias` of the three arguments above.
 
     Call arguments:
         Those of `MultiHeadAttention`: `query`, float `(batch, N, dim)`, `query_mask`,
@@ -57,13 +58,13 @@ class GeometryAwareSelfAttention(MultiHeadAttention):
         num_heads: int,
         key_dim: int,
         *,
-        bias: keras.layers.Layer | None = None,
         kind: str = "query",
         geometry_dim: int = GEOMETRY_DIM,
         signed: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[AttentionKeywords],
     ):
-        bias = bias or GeometryBias(
-            num_heads, kind, geometry_dim, signed, dtype=kwargs.get("dtype")
-        )
-        super().__init__(num_heads, key_dim, bias=bias, **kwargs)
+        if kwargs.get("bias") is None:
+            kwargs["bias"] = GeometryBias(
+                num_heads, kind, geometry_dim, signed, dtype=kwargs.get("dtype")
+            )
+        super().__init__(num_heads, key_dim, **kwargs)

@@ -7,6 +7,7 @@ from keras import ops
 from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.errors import InputError
 from keras_caption.layers.sine_position_encoding import SinePositionEncoding
+from keras_caption.layers.sockets import size_of
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -31,7 +32,7 @@ class GridEncoding(keras.layers.Layer):
         self.positions = SinePositionEncoding(dtype=self.dtype_policy)
 
     def build(self, inputs_shape: Shape) -> None:
-        if inputs_shape[-1] % 4:
+        if size_of(inputs_shape) % 4:
             raise InputError(
                 "GridEncoding needs a number of channels divisible by 4. "
                 f"Received inputs of shape {tuple(inputs_shape)}"

@@ -23,15 +23,14 @@ class MatrixDense(keras.layers.Dense):
         self,
         units: int,
         activation: Any = None,
+        use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         **kwargs: Unpack[KerasOptions],
     ):
         # See the class: an initializer object may be shared by several layers.
         if isinstance(kernel_initializer, keras.Initializer):
             kernel_initializer = kernel_initializer.clone()
-        super().__init__(
-            units, activation, kernel_initializer=kernel_initializer, **kwargs
-        )
+        super().__init__(units, activation, use_bias, kernel_initializer, **kwargs)
 
     def call(
         self, inputs: Float[Tensor, "... dim"], training: bool | None = None

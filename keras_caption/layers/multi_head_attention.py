@@ -13,11 +13,33 @@ from keras_caption.layers.sockets import (
     combine_masks,
     make_norm,
     normalize,
+    size_of,
 )
 
 # Replaces the scores of masked items. Finite, so that the softmax of a fully masked row
 # is uniform instead of NaN; scores are float32, in which it does not overflow.
 MASKED_SCORE = -1e9
+
+
+class AttentionKeywords(KerasOptions, total=False):
+    """Keywords of `MultiHeadAttention`, which it describes."""
+
+    dropout: float
+    query_norm: str | keras.Layer | None
+    key_norm: str | keras.Layer | None
+    norm_affine: bool
+    norm_epsilon: float | None
+    score: keras.Layer | None
+    bias: keras.Layer | None
+    memory: keras.Layer | None
+    temperature: keras.Layer | None
+    gate: keras.Layer | None
+    output_projection: bool
+    value_projection: bool
+    query_projection: bool
+    kernel_initializer: str | keras.Initializer
+    output_initializer: str | keras.Initializer
+    value_initializer: str | keras.Initializer | None
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -165,23 +187,24 @@ class MultiHeadAttention(keras.layers.Layer):
         self.memory = memory
         self.temperature = temperature
         self.gate = gate
-        query_dense, key_dense, value_dense = (
-            MatrixDense(
-                num_heads * key_dim,
-                kernel_initializer=initializer,
-                dtype=policy,
-                name=name,
-            )
-            for name, initializer in (
-                *(("query", kernel_initializer), ("key", kernel_initializer)),
-                ("value", value_initializer or kernel_initializer),
-            )
-        )
+        # All three are made in any case: each takes a seed of Keras's.
+        query_dense = self._make_dense("query", kernel_initializer)
+        key_dense = self._make_dense("key", kernel_initializer)
+        value_dense = self._make_dense("value", value_initializer or kernel_initializer)
         # The order of assignments is the order of the weights in saved models.
         self.query_dense = query_dense if query_projection else None
         self.key_dense = key_dense
         self.value_dense = value_dense if value_projection else None
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
+
+    def _make_dense(self, name, initializer):
+        """Makes the projection of queries, keys or values of all heads."""
+        return MatrixDense(
+            self.num_heads * self.key_dim,
+            kernel_initializer=initializer,
+            dtype=self.dtype_policy,
+            name=name,
+        )
 
     def build(
         self,
@@ -194,7 +217,7 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.query_dense is not None:
             self.query_dense.build(query_shape)
         self.key_dense.build(value_shape)
-        values_dim = value_shape[-1]
+        values_dim = size_of(value_shape)
         if self.value_dense is not None:
             self.value_dense.build(value_shape)
             values_dim = heads_dim
@@ -204,7 +227,7 @@ class MultiHeadAttention(keras.layers.Layer):
         attended_shape = (*query_shape[:-1], values_dim)
         if self.output_projection:
             self.output_dense = MatrixDense(
-                query_shape[-1],
+                size_of(query_shape),
                 kernel_initializer=self.output_initializer,
                 dtype=self.dtype_policy,
                 name="output",

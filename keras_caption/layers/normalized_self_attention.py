@@ -1,8 +1,11 @@
-from typing import Any
+from typing import Unpack
 
 import keras
 
-from keras_caption.layers.multi_head_attention import MultiHeadAttention
+from keras_caption.layers.multi_head_attention import (
+    AttentionKeywords,
+    MultiHeadAttention,
+)
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -22,10 +25,8 @@ class NormalizedSelfAttention(MultiHeadAttention):
     Args:
         num_heads: int, number of heads.
         key_dim: int, size of a query and a key per head.
-        query_norm: `None`, `"instance"`, `"batch"`, `"layer"` or a layer. Defaults to
-            `"instance"`.
-        **kwargs: Further arguments of `MultiHeadAttention`, such as `key_norm`,
-            `norm_affine` and `dropout`.
+        **kwargs: Keywords of `MultiHeadAttention`, such as `key_norm`, `norm_affine`
+            and `dropout`. `query_norm` defaults to `"instance"`.
 
     Call arguments:
         Those of `MultiHeadAttention`: `query`, float `(batch, N, dim)`, and
@@ -49,8 +50,7 @@ class NormalizedSelfAttention(MultiHeadAttention):
         self,
         num_heads: int,
         key_dim: int,
-        *,
-        query_norm: str | keras.layers.Layer | None = "instance",
-        **kwargs: Any,
+        **kwargs: Unpack[AttentionKeywords],
     ):
-        super().__init__(num_heads, key_dim, query_norm=query_norm, **kwargs)
+        kwargs.setdefault("query_norm", "instance")
+        super().__init__(num_heads, key_dim, **kwargs)

@@ -7,7 +7,7 @@ from keras import ops
 from keras_caption.arguments import KerasOptions, Shape, Tensor
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.matrix_dense import MatrixDense
-from keras_caption.layers.sockets import build_once
+from keras_caption.layers.sockets import build_once, size_of
 from keras_caption.layers.unbiased_layer_normalization import (
     UnbiasedLayerNormalization,
 )
@@ -57,13 +57,13 @@ class RefiningBlock(KnownOutput):
         policy = self.dtype_policy
         self.attention_norm = UnbiasedLayerNormalization(dtype=policy)
         self.attention_dropout = keras.layers.Dropout(dropout, dtype=policy)
-        self.feedforward = None
+        self.feedforward: list[keras.Layer] | None = None
 
     def build(self, inputs_shape: Shape) -> None:
         build_once(self.attention, inputs_shape)
         self.attention_norm.build(inputs_shape)
         if self.feedforward_dim:
-            policy, dim = self.dtype_policy, inputs_shape[-1]
+            policy, dim = self.dtype_policy, size_of(inputs_shape)
             self.feedforward = [
                 UnbiasedLayerNormalization(dtype=policy),
                 MatrixDense(self.feedforward_dim, "relu", dtype=policy, name="hidden"),

@@ -59,6 +59,18 @@ def make_norm(
     return NORMS[identifier](affine, **kwargs)
 
 
+def size_of(shape: Shape) -> int:
+    """The size of each item of an input: the last dimension of its shape.
+
+    Raises:
+        InputError: If it is not known, as weights need it.
+    """
+    *_, size = shape
+    if size is None:
+        raise InputError(f"The last dimension of inputs should be known: {shape}.")
+    return size
+
+
 def build_once(layer: keras.layers.Layer | None, *shapes: Shape) -> None:
     """Builds a user's layer as its first call would, unless it is built.
 

@@ -6,6 +6,16 @@ from keras_caption.arguments import KerasOptions, Tensor
 from keras_caption.layers.feed_forward import BLOCK_NORMS, FeedForward
 
 
+class BlockKeywords(KerasOptions, total=False):
+    """Keywords of every Transformer block, which `FeedForward` describes."""
+
+    norm_position: str
+    norm: str
+    norm_epsilon: float
+    activation: str
+    activation_dropout: float
+
+
 class TransformerBlock(keras.layers.Layer):
     """Base class of Transformer encoder and decoder blocks.
 

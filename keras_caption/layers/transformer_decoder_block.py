@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32, Int
@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.sockets import build_once
-from keras_caption.layers.transformer_block import TransformerBlock
+from keras_caption.layers.transformer_block import BlockKeywords, TransformerBlock
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -65,7 +65,7 @@ class TransformerDecoderBlock(TransformerBlock):
         feedforward_dim: int,
         dropout: float = 0.1,
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
-        **kwargs: Any,
+        **kwargs: Unpack[BlockKeywords],
     ):
         super().__init__(feedforward_dim, dropout, kernel_initializer, **kwargs)
         self.self_attention = self_attention

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32
@@ -7,7 +7,7 @@ from keras import ops
 from keras_caption.arguments import Shape, Tensor
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.sockets import build_once
-from keras_caption.layers.transformer_block import TransformerBlock
+from keras_caption.layers.transformer_block import BlockKeywords, TransformerBlock
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -57,11 +57,10 @@ class TransformerEncoderBlock(KnownOutput, TransformerBlock):
         feedforward_dim: int,
         dropout: float = 0.1,
         kernel_initializer: str | keras.Initializer = "glorot_uniform",
-        **kwargs: Any,
+        **kwargs: Unpack[BlockKeywords],
     ):
-        super().__init__(
-            feedforward_dim, dropout, kernel_initializer, autocast=False, **kwargs
-        )
+        super().__init__(feedforward_dim, dropout, kernel_initializer, **kwargs)
+        self.autocast = False  # boxes stay in float32; `call` casts the other inputs
         self.supports_masking = True
         self.attention = attention
         self.attention_norm = self.make_norm()
@@ -83,7 +82,6 @@ class TransformerEncoderBlock(KnownOutput, TransformerBlock):
         Float[Tensor, "batch N dim"]
         | tuple[Float[Tensor, "batch N dim"], Float32[Tensor, "batch num_heads N N"]]
     ):
-        # `autocast=False` keeps boxes in float32; the other inputs are cast here.
         inputs = ops.cast(inputs, self.compute_dtype)
         attended, scores = self.attention(
             self.before(self.attention_norm, inputs),

@@ -1,5 +1,5 @@
 import collections.abc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int32
@@ -19,9 +19,16 @@ from keras_caption.text.tokenizer import check_texts
 class Answering(PhotoReader):
     """Mixin of classifiers and their ensembles that answers questions about images.
 
-    A subclass has `answers`, a list of str, `variables`, `extractor` and the method
-    `probabilities`, beside the attributes of an `InputReader`.
+    A subclass has `answers`, a list of str, and the method `probabilities`, beside the
+    attributes of a `PhotoReader`.
     """
+
+    if TYPE_CHECKING:
+
+        @property
+        def answers(self) -> list[str]: ...
+
+        def probabilities(self, inputs: dict[str, Tensor]) -> Tensor: ...
 
     @property
     def tokenizers(self) -> list[Tokenizer]:

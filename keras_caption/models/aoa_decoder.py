@@ -121,11 +121,11 @@ class AoADecoder(TokenDecoder):
         # Made here, between the LSTMs: initializers take their seeds in the order in
         # which layers are made.
         is_layer = isinstance(attention, keras.layers.Layer)
-        attention = attention if is_layer else attention()
+        layer: Any = attention if is_layer else attention()
         self.query_norm = None
-        if attention.score is None:
+        if layer.score is None:
             self.query_norm = UnbiasedLayerNormalization(dtype=policy)
-        self.attention = attention
+        self.attention: MultiHeadAttention = layer
         self.gate = self.context_cell = self.context_dense = None
         if "aoa" in context:
             self.gate = AttentionOnAttention(dtype=policy)

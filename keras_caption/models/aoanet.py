@@ -1,6 +1,6 @@
 import dataclasses
 import functools
-from typing import Annotated, Any, Literal
+from typing import Literal, Unpack
 
 import keras
 
@@ -14,10 +14,26 @@ from keras_caption.layers import (
     UnbiasedLayerNormalization,
 )
 from keras_caption.models.aoa_decoder import AoADecoder
-from keras_caption.models.attention import AttentionOptions, Without, make_attention
-from keras_caption.models.captioner import Captioner
+from keras_caption.models.attention import (
+    Areas,
+    AttentionOptions,
+    Gate,
+    Geometry,
+    Norms,
+    Score,
+    Temperature,
+    make_attention,
+)
+from keras_caption.models.captioner import Captioner, CaptionerOptions
+from keras_caption.models.constructors import for_base
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.text import Vocabulary
+
+
+class AoANetOptions(
+    Norms, Score, Geometry, Areas, Temperature, Gate, CaptionerOptions, total=False
+):
+    """Keywords of `AoANet` that other models have too."""
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -51,11 +67,11 @@ class AoANet(Captioner):
         refining_dropout: float, dropout rate of the refining blocks' branches, and of
             all attention weights.
         aoa_dropout: float, dropout rate of the inputs of AoA in the refining blocks.
-        mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
-            keyword, without those of areas and lengths of the output. `gate` is for
-            `refining="attention"`: it gates the attention, and the feed-forward layers
-            stay. The decoder's one layer attends to areas unless `area_layers` is 0.
-        dtype: Keras dtype policy of the model, or its name.
+        **options: The options of `keras_caption.models.AttentionOptions`, without those
+            of areas and lengths of the output, and the keywords of `Captioner`. `gate`
+            is for `refining="attention"`: it gates the attention, and the feed-forward
+            layers stay. The decoder's one layer attends to areas unless `area_layers`
+            is 0.
 
     Call arguments:
         inputs: dict of `regions`, `boxes`, which may be omitted without `geometry`,
@@ -86,25 +102,23 @@ class AoANet(Captioner):
         refining_dropout: ShareBelowOne = 0.1,
         aoa_dropout: ShareBelowOne = 0.3,
         context_dropout: ShareBelowOne | None = None,
-        *,
-        mechanisms: Annotated[AttentionOptions, Without("output")],
-        dtype: Any = None,
-        **kwargs: Any,
+        **options: Unpack[AoANetOptions],
     ):
         vocabulary_size = self.vocabulary_size = resolve_size(
             "vocabulary", vocabulary, vocabulary_size
         )
+        dtype = options.get("dtype")
         check_heads(model_dim, decoder_heads)
         if refining:
             check_heads(model_dim, num_heads)
 
         # === Attention ===
-        region_options = dataclasses.replace(
-            mechanisms,
-            dropout=refining_dropout,
-            gate=mechanisms.gate or ("aoa" if refining == "aoa" else None),
-            gate_dropout=aoa_dropout,
+        mechanisms = AttentionOptions.of(
+            options, dropout=refining_dropout, gate_dropout=aoa_dropout
         )
+        region_options = mechanisms
+        if refining == "aoa" and mechanisms.gate is None:
+            region_options = dataclasses.replace(mechanisms, gate="aoa")
         self_attention_options = (
             mechanisms.query_norm,
             mechanisms.key_norm,
@@ -169,6 +183,6 @@ class AoANet(Captioner):
             name="decoder",
         )
         encoder = keras.Model(inputs, x, name="encoder")
-        super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        super().__init__(encoder, decoder, vocabulary, **for_base(options))
         # The encoder has the input `boxes` in any case, for one signature of all.
         self.ignored_inputs = () if mechanisms.geometry else ("boxes",)

@@ -1,14 +1,15 @@
 """One factory of attention layers, for every encoder and decoder.
 
-The constructor of a model collects its mechanisms in one `AttentionOptions`, and
-`make_attention` fills the sockets of a `keras_caption.layers.MultiHeadAttention` by
-them. One line registers a mechanism of your own, for instance
-`GATES["mine"] = make_my_gate`: every model then has it as an option. Norms are
-registered in `keras_caption.layers.NORMS`.
+A model has the options of its mechanisms as keywords: the `TypedDict` of its keywords
+names the sockets that it has, such as `Norms` and `Gate`. Its constructor collects them
+in one `AttentionOptions`, and `make_attention` fills the sockets of a
+`keras_caption.layers.MultiHeadAttention` by them. One line registers a mechanism of
+your own, for instance `GATES["mine"] = make_my_gate`: every model then has it as an
+option. Norms are registered in `keras_caption.layers.NORMS`.
 """
 
 import dataclasses
-from typing import Annotated, Any, Literal, get_origin
+from typing import Any, Literal, TypedDict
 
 from keras_caption.arguments import (
     Area,
@@ -33,6 +34,7 @@ from keras_caption.layers import (
 )
 from keras_caption.layers.geometry_bias import GEOMETRY_DIM
 from keras_caption.models.initializers import ScaledInitializer
+from keras_caption.models.options import Options
 
 
 def make_geometry_bias(options, num_heads, dtype):
@@ -93,39 +95,82 @@ TABLES = {
 ABSOLUTE = "absolute"
 
 
-class Parts:
-    """Parts of a model, as metadata in an `Annotated` type.
-
-    Args:
-        *parts: Sockets of attention, `"norms"`, `"score"`, `"bias"`, `"memory"`,
-            `"temperature"` or `"gate"`; or `"output"`, a decoder with self-attention.
-    """
-
-    def __init__(self, *parts: str):
-        self.parts = parts
+# === Keywords of models, by the sockets that a model needs for them ===
+# `AttentionOptions` describes each, and has its default value.
 
 
-class Needs(Parts):
-    """Makes an option a keyword of all models that have these parts."""
+class Norms(TypedDict, total=False):
+    """Options of normalized queries and keys, of encoders with self-attention."""
+
+    query_norm: str | None
+    key_norm: str | None
+    norm_affine: bool
+    attention_epsilon: Positive | None
 
 
-class Without(Parts):
-    """Names the parts that a model lacks, in the type of its argument `mechanisms`.
+class Score(TypedDict, total=False):
+    """The option of another score than the scaled product."""
 
-    Example:
+    score: str | None
 
-    ```python
-    def __init__(self, mechanisms: Annotated[AttentionOptions, Without("bias")]): ...
-    ```
-    """
+
+class Geometry(TypedDict, total=False):
+    """Options of the bias by boxes, of encoders with self-attention over boxes."""
+
+    geometry: str | None
+    geometry_dim: Count
+    geometry_layers: CountOrZero | None
+    signed_geometry: bool
+
+
+class Areas(TypedDict, total=False):
+    """Options of areas of the input, or of another memory."""
+
+    input_area: Area
+    combined_features: bool
+    area_values: Literal["sum", "mean"]
+    area_output_scale: Positive | None
+    area_layers: CountOrZero
+    memory: str
+
+
+class OutputAreas(Areas, total=False):
+    """Options of areas of input and output, of decoders with self-attention."""
+
+    output_area: Area
+
+
+class Temperature(TypedDict, total=False):
+    """The option of another divisor of the scores."""
+
+    temperature: str | None
+
+
+class OutputTemperature(Temperature, total=False):
+    """Options of the divisor of the scores, of decoders with self-attention too."""
+
+    output_length: Count | None
+
+
+class Gate(TypedDict, total=False):
+    """The option of a gate, of encoders with self-attention."""
+
+    gate: str | None
+
+
+class Mechanisms(
+    Norms, Score, Geometry, OutputAreas, OutputTemperature, Gate, total=False
+):
+    """Options of all mechanisms, of a Transformer over items with boxes."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AttentionOptions:
+class AttentionOptions(Options):
     """The mechanisms of attention layers, which are keywords of every model.
 
     A model has only the options that make sense in it: a model without boxes has no
-    `geometry`, for example. `keras_caption.models.arguments` lists them.
+    `geometry`, for example. `keras_caption.models.arguments` lists them. A constructor
+    collects those that it is given by `AttentionOptions.of`.
 
     Attributes:
         query_norm: str, norm of the input's queries, such as `"instance"`, or `None`.
@@ -191,25 +236,25 @@ class AttentionOptions:
     """
 
     # === Keywords of models ===
-    query_norm: Annotated[str | None, Needs("norms")] = None
-    key_norm: Annotated[str | None, Needs("norms")] = None
-    norm_affine: Annotated[bool, Needs("norms")] = False
-    attention_epsilon: Annotated[Positive | None, Needs("norms")] = None
-    score: Annotated[str | None, Needs("score")] = None
-    geometry: Annotated[str | None, Needs("bias")] = None
-    geometry_dim: Annotated[Count, Needs("bias")] = GEOMETRY_DIM
-    geometry_layers: Annotated[CountOrZero | None, Needs("bias")] = None
-    signed_geometry: Annotated[bool, Needs("bias")] = False
-    input_area: Annotated[Area, Needs("memory")] = 1
-    output_area: Annotated[Area, Needs("memory", "output")] = 1
-    combined_features: Annotated[bool, Needs("memory")] = False
-    area_values: Annotated[Literal["sum", "mean"], Needs("memory")] = "sum"
-    area_output_scale: Annotated[Positive | None, Needs("memory")] = None
-    area_layers: Annotated[CountOrZero, Needs("memory")] = 2
-    memory: Annotated[str, Needs("memory")] = "areas"
-    temperature: Annotated[str | None, Needs("temperature")] = None
-    output_length: Annotated[Count | None, Needs("temperature", "output")] = 15
-    gate: Annotated[str | None, Needs("gate")] = None
+    query_norm: str | None = None
+    key_norm: str | None = None
+    norm_affine: bool = False
+    attention_epsilon: Positive | None = None
+    score: str | None = None
+    geometry: str | None = None
+    geometry_dim: Count = GEOMETRY_DIM
+    geometry_layers: CountOrZero | None = None
+    signed_geometry: bool = False
+    input_area: Area = 1
+    output_area: Area = 1
+    combined_features: bool = False
+    area_values: Literal["sum", "mean"] = "sum"
+    area_output_scale: Positive | None = None
+    area_layers: CountOrZero = 2
+    memory: str = "areas"
+    temperature: str | None = None
+    output_length: Count | None = 15
+    gate: str | None = None
     # === What a model decides ===
     dropout: ShareBelowOne = 0.0
     gate_dropout: ShareBelowOne = 0.0
@@ -292,7 +337,7 @@ class AttentionOptions:
 
     def in_block(self, number: int) -> "AttentionOptions":
         """The options of block `number`: memory and geometry are in the first only."""
-        changes = {}
+        changes: dict[str, Any] = {}
         if number >= self.area_layers:
             changes |= {"input_area": 1, "output_area": 1, "memory": "areas"}
         if self.geometry_layers is not None and number >= self.geometry_layers:
@@ -323,30 +368,6 @@ class AttentionOptions:
             memory="areas",  # `memory` and `score` are options of the input
             score=None,
         )
-
-
-def options_of(kind: Any) -> dict[str, dataclasses.Field]:
-    """Lists the options that are keywords of a model, by name.
-
-    Args:
-        kind: Type of the model's argument: `AttentionOptions`, another dataclass of
-            options, or one of them in an `Annotated` type with `Without`.
-    """
-    lacking = notes_of(kind, Without)
-    options = kind.__origin__ if get_origin(kind) is Annotated else kind
-    return {
-        field.name: field
-        for field in dataclasses.fields(options)
-        if (needed := notes_of(field.type, Needs)) and not needed & lacking
-    }
-
-
-def notes_of(kind, note_class):
-    """Parts that the metadata of one class name in an `Annotated` type."""
-    notes = getattr(kind, "__metadata__", ())
-    return {
-        part for note in notes if isinstance(note, note_class) for part in note.parts
-    }
 
 
 def make_attention(
@@ -389,13 +410,13 @@ def make_attention(
     """
     options = options or AttentionOptions()
     fillings = {
-        "score": SCORES.get(options.score),
-        "bias": BIASES.get(next(iter(options.relative_geometries), None)),
+        "score": SCORES.get(options.score or ""),
+        "bias": BIASES.get(next(iter(options.relative_geometries), "")),
         "memory": MEMORIES[options.memory],
-        "temperature": TEMPERATURES.get(options.temperature),
-        "gate": GATES.get(options.gate),
+        "temperature": TEMPERATURES.get(options.temperature or ""),
+        "gate": GATES.get(options.gate or ""),
     }
-    sockets = {
+    sockets: dict[str, Any] = {
         socket: make and make(options, num_heads, dtype)
         for socket, make in fillings.items()
     }

@@ -1,22 +1,33 @@
 """Options of Transformer blocks around attention, keywords of every Transformer."""
 
 import dataclasses
-from typing import Annotated, Any, Literal
+from typing import Any, Literal, TypedDict
 
 import keras
 
 from keras_caption.arguments import Positive, ShareBelowOne
 from keras_caption.layers.feed_forward import BLOCK_NORMS
-from keras_caption.models.attention import Needs
 from keras_caption.models.initializers import INITIALIZATIONS, Kernels
+from keras_caption.models.options import Options
 
 Activation = Literal["relu", "swish", "gelu"]
-Initialization = Literal[tuple(INITIALIZATIONS)]
+Initialization = Literal["small", "fairseq", "glorot"]  # keys of `INITIALIZATIONS`
 DEFAULT = "small"
 
 
+class Blocks(TypedDict, total=False):
+    """Options of Transformer blocks; `BlockOptions` describes each."""
+
+    norm_position: Literal["post", "pre"]
+    norm: Literal["layer", "unbiased"]
+    norm_epsilon: Positive
+    activation: Activation
+    activation_dropout: ShareBelowOne
+    initialization: Initialization | None
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BlockOptions:
+class BlockOptions(Options):
     """Options of Transformer blocks beside attention, keywords of every Transformer.
 
     Attributes:
@@ -36,12 +47,12 @@ class BlockOptions:
             multiplied by 1/3. `"glorot"` is Keras's default of each kernel.
     """
 
-    norm_position: Annotated[Literal["post", "pre"], Needs("blocks")] = "post"
-    norm: Annotated[Literal["layer", "unbiased"], Needs("blocks")] = "layer"
-    norm_epsilon: Annotated[Positive, Needs("blocks")] = 1e-3
-    activation: Annotated[Activation, Needs("blocks")] = "relu"
-    activation_dropout: Annotated[ShareBelowOne, Needs("blocks")] = 0.0
-    initialization: Annotated[Initialization | None, Needs("blocks")] = None
+    norm_position: Literal["post", "pre"] = "post"
+    norm: Literal["layer", "unbiased"] = "layer"
+    norm_epsilon: Positive = 1e-3
+    activation: Activation = "relu"
+    activation_dropout: ShareBelowOne = 0.0
+    initialization: Initialization | None = None
 
     @property
     def kernels(self) -> Kernels:

@@ -10,6 +10,16 @@ from keras_caption.models.seq2seq import Seq2Seq
 from keras_caption.text import Vocabulary
 
 
+class CaptionerOptions(KerasOptions, total=False):
+    """Keywords of every captioner, which `Captioner` describes."""
+
+    extractor: Extractor | None
+    categories: list[str] | None
+    threshold: Share
+    calibration: list[list[float]] | None
+    decoding: Decoding | None
+
+
 @keras.saving.register_keras_serializable("keras_caption")
 class Captioner(PhotoReader, Seq2Seq):
     """Base of all captioning models: an encoder of images or videos, and a decoder.
@@ -68,5 +78,9 @@ class Captioner(PhotoReader, Seq2Seq):
         decoding: Decoding | None = None,
         **kwargs: Unpack[KerasOptions],
     ):
-        super().__init__(encoder, decoder, vocabulary, decoding=decoding, **kwargs)
         check(Calibration | None, calibration=calibration)
+        super().__init__(encoder, decoder, vocabulary, decoding=decoding, **kwargs)
+        self.extractor = extractor
+        self.categories = categories
+        self.threshold = threshold
+        self.calibration = calibration

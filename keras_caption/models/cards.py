@@ -13,9 +13,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import keras
+
 from keras_caption.formats import built_in
 from keras_caption.formats.preset_files import CARD
-from keras_caption.models.input_reader import InputReader
 from keras_caption.objects import CATEGORIES
 
 TEMPLATE = """\
@@ -81,7 +82,7 @@ ENGLISH = (
 FILE_SETTINGS = ("data_dir", "images_dir", "word_vectors")
 
 
-def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
+def card_of(model: keras.Model, run: Mapping[str, Any] | None = None) -> str:
     """Makes the card of a model.
 
     Args:
@@ -103,7 +104,7 @@ def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
             for name, value in metadata_of(model, run).items()
         ),
         name=model.name,
-        description=inspect.getdoc(type(model)).splitlines()[0],
+        description=(inspect.getdoc(type(model)) or "").partition("\n")[0],
         parameters=model.count_params(),
         folder=model.name,
         call=call_of(model),
@@ -117,7 +118,7 @@ def card_of(model: InputReader, run: Mapping[str, Any] | None = None) -> str:
 
 def write_card(
     folder: pathlib.Path,
-    model: InputReader,
+    model: keras.Model,
     run: Mapping[str, Any] | None = None,
     replaced: str | os.PathLike | None = None,
 ) -> None:
@@ -150,7 +151,7 @@ def digest_of(card: bytes) -> str:
     return hashlib.sha256(card).hexdigest()
 
 
-def metadata_of(model: InputReader, run: Mapping[str, Any]) -> dict[str, Any]:
+def metadata_of(model: keras.Model, run: Mapping[str, Any]) -> dict[str, Any]:
     """The head of a card in the fields of the hubs, without unknown values."""
     pipeline, tag = model.hub_task
     if any(kind.noun == "video" for kind in model.kinds):
@@ -189,7 +190,7 @@ def metadata_of(model: InputReader, run: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in metadata.items() if value}
 
 
-def call_of(model: InputReader) -> str:
+def call_of(model: keras.Model) -> str:
     """Code of a call of a model."""
     names = [name for kind in model.kinds for name in kind.required]
     inputs = ", ".join(f'"{name}": {name}' for name in names if name != "question")
@@ -229,7 +230,7 @@ def scores_of(run: Mapping[str, Any], name: str) -> str:
     )
 
 
-def limits_of(model: InputReader) -> list[str]:
+def limits_of(model: keras.Model) -> list[str]:
     """Limits of a model, a list of sentences."""
     limits = []
     categories = getattr(model, "categories", None)
@@ -265,7 +266,7 @@ def limits_of_training(documented: bool) -> list[str]:
     return limits
 
 
-def is_documented(model: InputReader, run: Mapping[str, Any]) -> bool:
+def is_documented(model: keras.Model, run: Mapping[str, Any]) -> bool:
     """Whether a model is one in the package, as it is."""
     return not run and model.name in built_in.models()
 
@@ -282,7 +283,7 @@ def flat_scores(run: Mapping[str, Any]) -> dict[str, float]:
     return {name: x for name, x in scores.items() if isinstance(x, float)}
 
 
-def sizes_of(model: InputReader) -> dict[str, Any]:
+def sizes_of(model: keras.Model) -> dict[str, Any]:
     """Arguments of a model that are numbers or names."""
     return {
         name: value

@@ -16,6 +16,16 @@ from keras_caption.text.tokenizer import check_strings, is_unicode
 Threshold = Share | dict[Kind, Share]  # of all answers, or by their kind
 
 
+class ClassifierOptions(KerasOptions, total=False):
+    """Keywords of every model that answers questions, which `Classifier` describes."""
+
+    extractor: Extractor | None
+    categories: list[str] | None
+    threshold: Threshold
+    recall: dict[str, Share] | None
+    calibration: list[list[float]] | None
+
+
 @keras.saving.register_keras_serializable("keras_caption")
 class Classifier(Answering, TaskModel):
     """Base of models that choose from a list of answers.
@@ -76,6 +86,7 @@ class Classifier(Answering, TaskModel):
     """
 
     hub_task = "visual-question-answering", "visual-question-answering"
+    answers: list[str]
 
     def __init__(
         self,
@@ -105,8 +116,15 @@ class Classifier(Answering, TaskModel):
                 f"`answers` should be {count} different strings, one for each output "
                 f"of the encoder. Received: {answers!r:.200}"
             )
-        self.answers = answers
         super().__init__(encoder, **kwargs)
+        self.answers = answers
+        self.question = question
+        self.multi_label = multi_label
+        self.extractor = extractor
+        self.categories = categories
+        self.threshold = threshold
+        self.recall = recall
+        self.calibration = calibration
 
     @property
     def output_limits(self) -> list[str]:

@@ -9,7 +9,7 @@ from keras_caption.models.members import Members
 from keras_caption.text.answers import KINDS, threshold_of
 
 
-class ClassifierEnsemble(Members, Answering):
+class ClassifierEnsemble(Members[Classifier], Answering):
     """Averages the probabilities of several models that answer questions.
 
     The probabilities of a member are a softmax if one answer is right, and sigmoids

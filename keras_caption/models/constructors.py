@@ -1,91 +1,112 @@
-"""Constructors of models: everything that follows from their signatures.
+"""Constructors of models: what follows from their signatures.
 
-The signature of a constructor declares the arguments of a model: their names, types and
-default values. From the signature follow the check of the values, the attributes that
-keep them, the model's config, and the settings of an experiment.
+The constructor of a model declares its arguments: names, types and default values. Its
+keywords may have the type `Unpack` of a `TypedDict`, which names arguments that it
+shares with other models: fields of `OPTIONS`, and keywords of its base class. From the
+signature follow the check of the values, the attributes that keep them, the model's
+config, and the settings of an experiment.
 """
 
-import ast
+import dataclasses
 import functools
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Mapping
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
-
-import keras
+from typing import Annotated, Any, Literal, Union, Unpack, get_args, get_origin
 
 from keras_caption.arguments import check, entries
 from keras_caption.errors import InputError, hint
-from keras_caption.models.attention import AttentionOptions, options_of
+from keras_caption.models.attention import AttentionOptions
 from keras_caption.models.blocks import BlockOptions
 
 OF_KERAS = "name", "trainable", "dtype"  # arguments that `keras.Model` keeps
 OPTIONS = AttentionOptions, BlockOptions
-VARIABLE = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-
-
-def keep_arguments(init: Callable, base_init: Callable) -> Callable:
-    """Makes a constructor check its arguments, and keep them as attributes.
-
-    - An argument whose type is in `OPTIONS`, such as `mechanisms: AttentionOptions`, is
-      replaced by its options, each a keyword.
-    - `**kwargs` accepts the arguments of the base class that have default values;
-      `*args` accepts all arguments of the base class.
-    - An argument that the constructor itself passes to `super().__init__` is fixed: it
-      is no argument of the class.
-    - `dtype` is passed on as a dtype policy.
-
-    Args:
-        init: `__init__` of a class of models.
-        base_init: `__init__` of the class that it inherits from.
-
-    Returns:
-        The constructor; `inspect.signature` lists all its arguments by name.
-    """
-    declared = _parameters(init)
-    named = {name: p for name, p in declared.items() if p.kind not in VARIABLE}
-    flat = {p.name: p for parameter in named.values() for p in _flatten(parameter)}
-    inherited = passed_on(init, base_init)
-    # A class that declares an argument again has its own default value and type.
-    everything = {**flat, **inherited} | flat
-    # Positional parameters come before keywords, as `inspect.Signature` needs them.
-    parameters = sorted(everything.values(), key=lambda p: p.kind)
-
-    @functools.wraps(init)
-    def construct(self, *args, **kwargs):
-        passed = _bind(type(self).__name__, signature, (self, *args), kwargs)
-        values = {name: passed.pop(name, p.default) for name, p in flat.items()}
-        check_arguments(flat, values)
-        # The PyTorch backend accepts sublayers as attributes only after the constructor
-        # of `keras.Layer`.
-        layers = {n: x for n, x in values.items() if isinstance(x, keras.Layer)}
-        for name, value in values.items():
-            if name not in OF_KERAS and name not in layers:
-                setattr(self, name, value)
-        for name, parameter in named.items():
-            if options := _options(parameter):
-                names = options_of(parameter.annotation)
-                values[name] = options(**{x: values.pop(x) for x in names})
-        if "dtype" in values:
-            values["dtype"] = keras.dtype_policies.get(values["dtype"])
-        init(self, **values, **passed)
-        for name, value in layers.items():
-            setattr(self, name, value)
-
-    self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    construct.__signature__ = signature = inspect.Signature([self, *parameters])
-    return construct
-
-
-def _parameters(init):
-    parameters = inspect.signature(init, eval_str=True).parameters
-    return {name: p for name, p in parameters.items() if name != "self"}
+FIELDS = {
+    field.name: inspect.Parameter(
+        field.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=field.default,
+        annotation=field.type,
+    )
+    for kind in OPTIONS
+    for field in dataclasses.fields(kind)
+}
 
 
 def parameters_of(model: type) -> dict[str, inspect.Parameter]:
-    """All arguments of a class of models, by name."""
-    return _parameters(model.__init__)
+    """All arguments of a class of models, by name.
+
+    These are the arguments that its constructor names, and those that it passes on to
+    its base class: by `**options: Unpack[...]` the names of a `TypedDict`, by untyped
+    `**kwargs` all arguments of the base class that are keywords only, by `*args` all
+    others. A class that names an argument of its base again has its own default value
+    and type. A subclass that fixes an argument of its base does not name it, and one
+    that fixes a keyword has a `TypedDict` without it.
+
+    Returns:
+        dict from name to parameter; parameters that are positional come first.
+    """
+    definer, *bases = [kind for kind in model.__mro__ if "__init__" in vars(kind)]
+    signature = inspect.signature(vars(definer)["__init__"], eval_str=True)
+    _, *declared = signature.parameters.values()
+    own: dict[str, inspect.Parameter] = {}
+    passed_on: dict[str, inspect.Parameter] = {}
+    for parameter in declared:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            passed_on |= _inherited(bases[0], are_keywords=False)
+        elif get_origin(parameter.annotation) is Unpack:
+            known = FIELDS | parameters_of(bases[0])
+            (names,) = get_args(parameter.annotation)
+            passed_on |= {
+                name: known[name].replace(kind=parameter.KEYWORD_ONLY)
+                for name in names.__annotations__
+            }
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            passed_on |= _inherited(bases[0], are_keywords=True)
+        else:
+            own[parameter.name] = parameter
+    arguments = own | passed_on | own  # which has the last word
+    return {p.name: p for p in sorted(arguments.values(), key=lambda p: p.kind)}
+
+
+def _inherited(base, are_keywords):
+    """Arguments of a base class that are keywords only, or all others."""
+    return {
+        name: parameter
+        for name, parameter in parameters_of(base).items()
+        if (parameter.kind is parameter.KEYWORD_ONLY) == are_keywords
+    }
+
+
+def read_arguments(
+    model: type, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """All arguments of a call of a constructor with their values, checked, by name.
+
+    Raises:
+        InputError: If an argument is unknown, missing or passed twice, or has a wrong
+            type.
+    """
+    who = kwargs.get("name") or model.__name__  # a preset's name says more
+    parameters = parameters_of(model)
+    for name in kwargs:
+        if name not in parameters:
+            raise InputError(
+                f"The model '{who}' has no {name!r}. {hint(name, parameters)}"
+            )
+    try:
+        bound = inspect.Signature([*parameters.values()]).bind(*args, **kwargs)
+    except TypeError as error:
+        raise InputError(f"The model '{who}': {error}.") from None
+    bound.apply_defaults()
+    check_arguments(parameters, bound.arguments)
+    return bound.arguments
+
+
+def for_base(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a constructor that its base class has: all but the options."""
+    return {name: value for name, value in keywords.items() if name not in FIELDS}
 
 
 def descriptions_of(model: type) -> dict[str, str]:
@@ -113,13 +134,13 @@ def is_setting(kind: Any) -> bool:
 
 
 def check_arguments(
-    parameters: dict[str, inspect.Parameter], values: dict[str, Any]
+    parameters: Mapping[str, inspect.Parameter], values: Mapping[str, Any]
 ) -> None:
     """Checks arguments that are text, numbers or bool.
 
     Args:
-        parameters: dict from name to parameter, whose annotation is the type.
-        values: dict from name to value.
+        parameters: Mapping from name to parameter, whose annotation is the type.
+        values: Mapping from name to value.
 
     Raises:
         InputError: If a value has a wrong type. The message names the argument.
@@ -127,88 +148,3 @@ def check_arguments(
     for name, value in values.items():
         if is_setting(parameters[name].annotation):
             check(parameters[name].annotation, **{name: value})
-
-
-def _options(parameter):
-    """The class in `OPTIONS` that is the type of a parameter, or `None`."""
-    kind = parameter.annotation
-    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    return kind if kind in OPTIONS else None
-
-
-def _flatten(parameter):
-    """The keywords that replace a parameter of options; else the parameter itself."""
-    if not _options(parameter):
-        return [parameter]
-    return [
-        inspect.Parameter(
-            name, parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
-        )
-        for name, field in options_of(parameter.annotation).items()
-    ]
-
-
-def passed_on(init: Callable, base_init: Callable) -> dict[str, inspect.Parameter]:
-    """Arguments that a constructor accepts and passes on to its base class.
-
-    Args:
-        init, base_init: As in `keep_arguments`.
-
-    Returns:
-        dict from name to parameter.
-    """
-    kinds = {parameter.kind for parameter in _parameters(init).values()}
-    parameters = _parameters(base_init)
-    fixed = _fixed(init, list(parameters))
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
-        passed = parameters
-    elif inspect.Parameter.VAR_KEYWORD in kinds:
-        passed = {
-            name: parameter.replace(kind=parameter.KEYWORD_ONLY)
-            for name, parameter in parameters.items()
-            if parameter.default is not parameter.empty
-        }
-    else:
-        passed = {}
-    return {name: parameter for name, parameter in passed.items() if name not in fixed}
-
-
-def _fixed(init, names):
-    """Arguments that the source of a constructor passes to `super().__init__`.
-
-    Code without a source file, such as that of `exec`, has no fixed arguments.
-    """
-    try:
-        source = inspect.getsource(init)
-        # The source of a method is indented, which `ast.parse` accepts in a block only.
-        parsed = ast.parse(f"if True:\n{source}" if source[0].isspace() else source)
-    except (OSError, SyntaxError, TypeError):
-        return set()
-    fixed = set()
-    for node in ast.walk(parsed):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__":
-            # Positional arguments before `*args` are fixed; `*args` are passed on.
-            is_starred = [isinstance(value, ast.Starred) for value in node.args]
-            count = (*is_starred, True).index(True)
-            fixed |= {*names[:count], *(keyword.arg for keyword in node.keywords)}
-    return fixed
-
-
-def _bind(model, signature, args, kwargs):
-    """Arguments of a call of a constructor, by name.
-
-    Raises:
-        InputError: If an argument is unknown, missing or passed twice.
-    """
-    model = kwargs.get("name") or model  # the name of a preset says more than the class
-    known = [name for name in signature.parameters if name != "self"]
-    for name in kwargs:
-        if name not in known:
-            raise InputError(
-                f"The model '{model}' has no {name!r}. {hint(name, known)}"
-            )
-    try:
-        bound = signature.bind(*args, **kwargs).arguments
-    except TypeError as error:
-        raise InputError(f"The model '{model}': {error}.") from None
-    return {name: value for name, value in bound.items() if name != "self"}

@@ -1,4 +1,5 @@
 import pathlib
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -15,6 +16,7 @@ from keras_caption.models.classifier import Threshold
 from keras_caption.models.generation import Generated, Generation
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.sentence_reader import SentenceReader
+from keras_caption.text import Tokenizer
 from keras_caption.text.saved_tokenizer import tokenizer_of
 
 TEXTS = ("vocabulary", "source", "question")
@@ -35,7 +37,9 @@ class EngineModel(PhotoReader):
         InputError: If a file is damaged, or the engine's package is missing.
     """
 
-    variables = ()
+    variables: list[keras.Variable] = []
+    input_specs: dict[str, keras.KerasTensor]
+    vocabulary: Tokenizer | None
 
     def __init__(self, file: pathlib.Path):
         described = read_description(file)
@@ -66,7 +70,7 @@ class EngineModel(PhotoReader):
         Args:
             inputs: dict of tensors, as `read` returns it.
         """
-        served = {}
+        served: dict[str, Any] = {}
         for kind in self.kinds:
             served |= kind.to_served(inputs)
         return self._run_engine({n: np.ascontiguousarray(x) for n, x in served.items()})
@@ -80,7 +84,7 @@ class EngineGenerator(SentenceReader, EngineModel, Generation):
         self.generated = described["generated"]
         self.decoding = Decoding(**described["decoding"])
 
-    def decoding_of(self, n: int | None, options: dict[str, Any]) -> Decoding:
+    def decoding_of(self, n: int | None, options: Mapping[str, Any]) -> Decoding:
         return self.decoding.fixed(self.name, n, options)
 
     def encode(self, inputs: dict[str, Tensor]) -> Any:
@@ -118,6 +122,8 @@ class EngineGenerator(SentenceReader, EngineModel, Generation):
 
 class EngineAnswerer(EngineModel, Answering):
     """A model that answers questions, in a file of an engine, see `EngineModel`."""
+
+    answers: list[str]
 
     def _describe(self, described: dict[str, Any]) -> None:
         check(Threshold, threshold=self.threshold)

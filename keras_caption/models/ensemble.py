@@ -15,7 +15,7 @@ from keras_caption.text import Tokenizer
 from keras_caption.text.tokenizer import have_same_ids
 
 
-class Ensemble(SentenceReader, Members, Generation):
+class Ensemble(SentenceReader, Members[Generation], Generation):
     """Averages the predictions of several captioners, or of several translators.
 
     At each token the probabilities of all members are averaged, and a search runs over
@@ -53,9 +53,10 @@ class Ensemble(SentenceReader, Members, Generation):
     def __init__(self, members: Iterable[Generation | os.PathLike | str]):
         super().__init__(members)
         self.decoding = self.members[0].decoding
+        self.generated = self.members[0].generated
 
     @property
-    def vocabulary(self) -> Tokenizer:
+    def vocabulary(self) -> Tokenizer | None:
         return self.members[0].vocabulary
 
     @property
@@ -67,10 +68,6 @@ class Ensemble(SentenceReader, Members, Generation):
     def calibration(self) -> list[list[float]] | None:
         """The calibration of the first member; all members read the same objects."""
         return getattr(self.members[0], "calibration", None)
-
-    @property
-    def generated(self) -> str:
-        return self.members[0].generated
 
     def check_member(self, member: Generation, who: str) -> None:
         if member.vocabulary is None:

@@ -3,8 +3,8 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, Unpack, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 from jaxtyping import Float32, Int, Int32
@@ -33,6 +33,7 @@ from keras_caption.decoding.text_options import (
     required_tokens,
 )
 from keras_caption.errors import InputError, NoTextError
+from keras_caption.inputs import InputKind
 from keras_caption.models.input_reader import InputReader, is_whole, parts_of
 from keras_caption.objects import CATEGORIES
 from keras_caption.objects.evidence import ObjectEvidence
@@ -41,12 +42,13 @@ from keras_caption.predict.batches import batches_of
 from keras_caption.predict.captions import confidences_of
 from keras_caption.progress import progress as progress_bar
 from keras_caption.settings.decoding import BeamSize, check_options
-from keras_caption.text import BOS, PAD, Tokenizer
+from keras_caption.text import BOS, PAD, Tokenizer, Vocabulary
 
 MAX_COMPILED = 32  # compiled functions of a model; each takes some megabytes
 # What is generated for one example: tokens `(n, T)`, log-probabilities `(n,)`, and for
 # each text its attention weights, or `None`.
 Generated = tuple[np.ndarray, np.ndarray, list[np.ndarray | None]]
+Attended = list[list[np.ndarray | None]]  # these of several examples
 # Options that can exclude all texts of an example.
 LIMITING = (
     *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
@@ -57,8 +59,8 @@ LIMITING = (
 class Generation(InputReader):
     """Mixin of models and ensembles that generates captions.
 
-    A subclass has a `vocabulary`, `variables` and the methods `encode`, `start` and
-    `step`, beside the attributes of an `InputReader`.
+    A subclass has a `vocabulary`, `memory_kind` and the methods `encode`, `start`,
+    `step`, `logits` and `attention`, beside the attributes of an `InputReader`.
 
     Attributes:
         generated: str, name of the texts among the outputs of an exported model.
@@ -67,12 +69,32 @@ class Generation(InputReader):
     """
 
     generated = "captions"
-    decoding: Decoding | None
+    decoding: Decoding
+
+    if TYPE_CHECKING:
+
+        @property
+        def vocabulary(self) -> Tokenizer | None: ...
+
+        @property
+        def memory_kind(self) -> InputKind: ...
+
+        def encode(self, inputs: dict[str, Tensor]) -> Any: ...
+
+        def start(self, memory: Any, length: int = 20) -> dict[str, Any]: ...
+
+        def step(
+            self, tokens: Tensor, state: dict[str, Any], index: Tensor
+        ) -> tuple[Tensor, dict[str, Any]]: ...
+
+        def logits(self, tokens: Tensor, memory: Any) -> Tensor: ...
+
+        def attention(self, tokens: Tensor, memory: Any) -> Tensor: ...
 
     @property
     def tokenizers(self) -> list[Tokenizer]:
         """The tokenizers that an exported model needs."""
-        return [self.vocabulary]
+        return [self._check_vocabulary()]
 
     @overload
     def generate(
@@ -229,11 +251,12 @@ class Generation(InputReader):
 
     def texts_of(self, generated: Generated, n: int | None, attention: bool) -> Any:
         """The entry that `generate` returns for one example."""
+        vocabulary = self._check_vocabulary()
         kept = [True, n is not None, attention]
         captions = []
         for tokens, score, weights in zip(*generated, strict=True):
-            parts = self.vocabulary.decode(tokens), float(score), weights
-            parts = tuple(itertools.compress(parts, kept))
+            each = vocabulary.decode(tokens), float(score), weights
+            parts = tuple(itertools.compress(each, kept))
             if n is None or is_hypothesis(score):
                 captions.append(parts if len(parts) > 1 else parts[0])
         return captions[0] if n is None else captions
@@ -290,7 +313,8 @@ class Generation(InputReader):
         Returns:
             dict from image id to str.
         """
-        captions, size = {}, 0
+        captions: dict[int, str] = {}
+        size = 0
         for batch in batches:
             image_ids = ops.convert_to_numpy(batch["image_id"]).tolist()
             size = max(size, len(image_ids))  # a last batch may have fewer
@@ -407,16 +431,24 @@ class Generation(InputReader):
                 f"The model '{self.name}' does not caption detected objects: it takes "
                 "no `evidence`."
             )
-        return ObjectEvidence(self.vocabulary)
+        vocabulary = self._check_vocabulary()
+        if not isinstance(vocabulary, Vocabulary):
+            raise InputError(
+                f"The model '{self.name}' has no vocabulary of words: it takes no "
+                "`evidence`."
+            )
+        return ObjectEvidence(vocabulary)
 
-    def _check_vocabulary(self):
+    def _check_vocabulary(self) -> Tokenizer:
+        """Returns the vocabulary, or raises `InputError` if there is none."""
         if self.vocabulary is None:
             raise InputError(
                 f"The model '{self.name}' was made without a vocabulary: it can "
                 "`generate_tokens`, but neither read nor write strings."
             )
+        return self.vocabulary
 
-    def decoding_of(self, n: int | None, options: dict[str, Any]) -> Decoding:
+    def decoding_of(self, n: int | None, options: Mapping[str, Any]) -> Decoding:
         """The model's options with replacements, and a beam that holds `n` captions.
 
         Raises:
@@ -449,12 +481,12 @@ class Generation(InputReader):
         progress: bool = False,
     ) -> Iterator[Generated]:
         """Yields what is generated for each example, in the order of the examples."""
-        bar = contextlib.nullcontext()
+        shown: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         if progress:
             noun = f"{self.kinds[0].noun}s"
             total = count_rows(self._readable(raw)) if is_whole(raw) else None
-            bar = progress_bar(desc="Generating", total=total, unit=noun)
-        with bar:
+            shown = progress_bar(desc="Generating", total=total, unit=noun)
+        with shown as bar:
             for examples in self._parts(raw, batch_size, options):
 
                 def run(inputs, places):
@@ -487,7 +519,8 @@ class Generation(InputReader):
         self, raw: Any, batch_size: int, options: Decoding
     ) -> Iterator[list[str]]:
         """Yields the texts after each step, see `generate`."""
-        before = []
+        vocabulary = self._check_vocabulary()
+        before: list[str] = []
         for examples in self._parts(raw, batch_size, options):
             for batch in batches_of(examples, batch_size, self.fill):
                 places, size = examples.places[batch.indices], batch.count
@@ -502,7 +535,7 @@ class Generation(InputReader):
                     )
                     tokens, scores = map(ops.convert_to_numpy, (tokens, scores))
                     # Rows behind `size` only fill the batch.
-                    texts = [self.vocabulary.decode(row) for row in tokens[:size]]
+                    texts = [vocabulary.decode(row) for row in tokens[:size]]
                     yield [*before, *texts]
                     if not is_unfinished:
                         break
@@ -541,7 +574,7 @@ class Generation(InputReader):
         # (size, n, T) and (size, n): a beam may be wider than n.
         tokens, scores = present_first(tokens[:, :n], scores[:, :n])
         self._check_scores(scores[:, 0], places, options)
-        weights = [[None] * n] * len(places)
+        weights: Attended = [[None] * n] * len(places)
         if attention:
             weights = self.attended(inputs, tokens)
         return list(zip(tokens, scores, weights, strict=True))
@@ -583,15 +616,18 @@ class Generation(InputReader):
             prefixes = tuple(options.prefix[place] for place in places)
             options = dataclasses.replace(options, prefix=prefixes)
         plain = dataclasses.replace(options, prefix="", forbidden=(), required=())
-        feed, per_example, prefix = {"inputs": inputs}, {}, None
+        feed: dict[str, Any] = {"inputs": inputs}
+        per_example: dict[str, Any] = {}
+        prefix = None
         if options.required:
-            feed["required"] = required_tokens(self.vocabulary, options)
-        forbidden = forbidden_tokens(self.vocabulary, options.forbidden)
-        if len(forbidden):
-            shape = size, *forbidden.shape  # one row for each example
-            per_example["forbidden"] = np.broadcast_to(forbidden, shape)
+            feed["required"] = required_tokens(self._check_vocabulary(), options)
+        if options.forbidden:
+            forbidden = forbidden_tokens(self._check_vocabulary(), options.forbidden)
+            if len(forbidden):
+                shape = size, *forbidden.shape  # one row for each example
+                per_example["forbidden"] = np.broadcast_to(forbidden, shape)
         if options.prefix:
-            prefix = prefix_tokens(self.vocabulary, options, size)
+            prefix = prefix_tokens(self._check_vocabulary(), options, size)
         limits = self.limits(inputs, options, prefix)
         if limits is not None:  # rounded up, so that few functions are compiled
             longest = min(options.max_length, round_up(int(ops.max(limits))))
@@ -606,7 +642,7 @@ class Generation(InputReader):
 
     def attended(
         self, inputs: dict[str, Tensor], tokens: Int32[np.ndarray, "size n T"]
-    ) -> list[list[Float32[np.ndarray, "tokens M"]]]:
+    ) -> Attended:
         """What each token of generated captions attends to.
 
         Args:

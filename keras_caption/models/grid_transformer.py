@@ -1,5 +1,4 @@
-import dataclasses
-from typing import Any
+from typing import Unpack
 
 import keras
 
@@ -12,12 +11,17 @@ from keras_caption.layers import (
     GridEncoding,
     MatrixDense,
 )
-from keras_caption.models.attention import AttentionOptions
-from keras_caption.models.blocks import BlockOptions
-from keras_caption.models.captioner import Captioner
+from keras_caption.models.attention import AttentionOptions, Mechanisms
+from keras_caption.models.blocks import BlockOptions, Blocks
+from keras_caption.models.captioner import Captioner, CaptionerOptions
+from keras_caption.models.constructors import for_base
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_blocks import TransformerBlocks
 from keras_caption.text import Vocabulary
+
+
+class GridTransformerOptions(Mechanisms, Blocks, CaptionerOptions, total=False):
+    """Keywords of `GridTransformer` that other models have too."""
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -62,11 +66,9 @@ class GridTransformer(Captioner):
         dropout: float, dropout rate of features, embeddings and attention weights.
         branch_dropout: float, dropout rate of the blocks' branches. Defaults to
             `dropout`.
-        mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
-            keyword. Items are cells, whose boxes are known; `"absolute"` geometry is
-            not available.
-        blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
-        dtype: Keras dtype policy of the model, or its name.
+        **options: The options of `keras_caption.models.AttentionOptions` and
+            `BlockOptions`, and the keywords of `Captioner`. Items are cells, whose
+            boxes are known; `"absolute"` geometry is not available.
 
     Call arguments:
         inputs: dict of `grid`, float `(batch, height, width, grid_dim)`, and
@@ -95,29 +97,26 @@ class GridTransformer(Captioner):
         feedforward_dim: Count = 2048,
         dropout: ShareBelowOne = 0.1,
         branch_dropout: ShareBelowOne | None = None,
-        *,
-        mechanisms: AttentionOptions,
-        blocks: BlockOptions,
-        dtype: Any = None,
-        **kwargs: Any,
+        **options: Unpack[GridTransformerOptions],
     ):
         vocabulary_size = self.vocabulary_size = resolve_size(
             "vocabulary", vocabulary, vocabulary_size
         )
+        dtype = options.get("dtype")
         check_heads(model_dim, num_heads)
 
         # === Attention ===
-        cell_options = dataclasses.replace(
-            mechanisms, dropout=dropout, grid_width=grid_width
+        mechanisms = AttentionOptions.of(
+            options, dropout=dropout, grid_width=grid_width
         )
-        if cell_options.absolute_geometry:
+        if mechanisms.absolute_geometry:
             raise InputError(
                 f"A grid has no geometry={mechanisms.geometry!r}: rows and columns of "
                 "its cells are encoded in any case."
             )
         transformer = TransformerBlocks(
-            mechanisms=cell_options,
-            blocks=blocks,
+            mechanisms=mechanisms,
+            blocks=BlockOptions.of(options),
             model_dim=model_dim,
             num_heads=num_heads,
             feedforward_dim=feedforward_dim,
@@ -144,4 +143,4 @@ class GridTransformer(Captioner):
         decoder_blocks = [*transformer.decoder_blocks(decoder_layers or num_layers)]
         decoder = transformer.decoder(vocabulary_size, decoder_blocks, dropout)
         encoder = keras.Model(inputs, x, name="encoder")
-        super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        super().__init__(encoder, decoder, vocabulary, **for_base(options))

@@ -2,8 +2,9 @@ import collections.abc
 import functools
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import keras
 import numpy as np
 
 from keras_caption.arguments import Tensor
@@ -25,7 +26,7 @@ RAW = "raw"  # name of the only column of input that is no dict
 class InputReader(JitSwitch):
     """Mixin of models and ensembles that reads their inputs from batches.
 
-    A subclass has a `name` and `input_specs`, a dict of symbolic inputs.
+    A subclass has a `name`, `variables` and `input_specs`, a dict of symbolic inputs.
 
     Attributes:
         ignored_inputs: tuple of str, names of inputs of the encoder without effect on
@@ -34,9 +35,18 @@ class InputReader(JitSwitch):
             `question`, or `None`.
     """
 
+    name: str
     source: Tokenizer | None = None
     question: Tokenizer | None = None
     _ignored_inputs: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def input_specs(self) -> dict[str, keras.KerasTensor]: ...
+
+        @property
+        def variables(self) -> list[keras.Variable]: ...
 
     @property
     def ignored_inputs(self) -> tuple[str, ...]:

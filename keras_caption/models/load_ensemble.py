@@ -31,7 +31,7 @@ def load_ensemble(
         answers = any(isinstance(member, Answering) for member in members)
         kind = ClassifierEnsemble if answers else Ensemble
     mixin = Generation if kind is Ensemble else Answering
-    is_alone = len(members) == 1 and isinstance(members[0], EngineModel)
-    if is_alone and isinstance(members[0], mixin):
-        return members[0]
+    first = members[0] if len(members) == 1 else None
+    if isinstance(first, EngineModel) and isinstance(first, mixin):
+        return first
     return kind(members)

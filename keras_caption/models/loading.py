@@ -73,7 +73,8 @@ def load(path: str | os.PathLike) -> Model:
         return from_preset(name)
     file = file_of(name)
     if suffix_of(file) in SUFFIXES:
-        return read_engine(file)
+        engine: Any = read_engine(file)  # which has the methods of a model
+        return engine
     if file.name == WEIGHTS:
         return from_preset(name)
     if suffix_of(file) != ".keras" and exports.is_export(folder := pathlib.Path(name)):

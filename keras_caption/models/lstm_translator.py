@@ -1,4 +1,4 @@
-from typing import Annotated, Any, Literal
+from typing import Literal, Unpack
 
 import keras
 
@@ -6,11 +6,21 @@ from keras_caption.arguments import Count, Layers, ShareBelowOne
 from keras_caption.inputs import Text
 from keras_caption.layers import WordEmbedding
 from keras_caption.layers.lstm import make_lstm
-from keras_caption.models.attention import AttentionOptions, Without, make_attention
+from keras_caption.models.attention import (
+    Areas,
+    AttentionOptions,
+    Score,
+    make_attention,
+)
+from keras_caption.models.constructors import for_base
 from keras_caption.models.lstm_decoder import LSTMDecoder
 from keras_caption.models.sizes import check_heads, resolve_size
-from keras_caption.models.translator import Translator
+from keras_caption.models.translator import Translator, TranslatorOptions
 from keras_caption.text import Tokenizer
+
+
+class LSTMTranslatorOptions(Score, Areas, TranslatorOptions, total=False):
+    """Keywords of `LSTMTranslator` that other models have too."""
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -40,10 +50,9 @@ class LSTMTranslator(Translator):
         first_states: str, initial states of the decoder's LSTMs, `"mean"` or `"last"`.
             `"mean"` is a projection of the mean of the memory, `"last"` the last states
             of the encoder's LSTMs.
-        mechanisms: The options of `keras_caption.models.AttentionOptions` for areas of
-            the input, each a keyword. The decoder's one layer attends to areas unless
-            `area_layers` is 0.
-        dtype: Keras dtype policy of the model, or its name.
+        **options: The options of `keras_caption.models.AttentionOptions` for areas of
+            the input and the score, and the keywords of `Translator`. The decoder's one
+            layer attends to areas unless `area_layers` is 0.
 
     Call arguments:
         inputs: dict of `source`, int `(batch, S)`, to EOS, then PAD, and `tokens`,
@@ -69,16 +78,11 @@ class LSTMTranslator(Translator):
         projected: Literal["all", "keys"] = "all",
         reversed_source: bool = False,
         first_states: Literal["mean", "last"] = "mean",
-        *,
-        mechanisms: Annotated[
-            AttentionOptions,
-            Without("norms", "bias", "temperature", "gate", "output"),
-        ],
-        dtype: Any = None,
-        **kwargs: Any,
+        **options: Unpack[LSTMTranslatorOptions],
     ):
         source_size = self.source_size = resolve_size("source", source, source_size)
         target_size = self.target_size = resolve_size("target", target, target_size)
+        dtype = options.get("dtype")
         check_heads(model_dim, num_heads)
 
         # === Encoder ===
@@ -112,7 +116,7 @@ class LSTMTranslator(Translator):
         attention = make_attention(
             num_heads,
             model_dim // num_heads,
-            mechanisms.in_block(0),
+            AttentionOptions.of(options).in_block(0),
             output_projection=projects,
             query_projection=projects,
             value_projection=projects,
@@ -129,4 +133,4 @@ class LSTMTranslator(Translator):
             name="decoder",
         )
         encoder = keras.Model(inputs, outputs, name="encoder")
-        super().__init__(encoder, decoder, source, target, dtype=dtype, **kwargs)
+        super().__init__(encoder, decoder, source, target, **for_base(options))

@@ -1,6 +1,5 @@
-import dataclasses
 import os
-from typing import Annotated, Any
+from typing import Unpack
 
 import keras
 import numpy as np
@@ -20,11 +19,27 @@ from keras_caption.layers import (
     WordEmbedding,
 )
 from keras_caption.layers.lstm import make_lstm
-from keras_caption.models.attention import AttentionOptions, Without, make_attention
-from keras_caption.models.classifier import Classifier
+from keras_caption.models.attention import (
+    Areas,
+    AttentionOptions,
+    Gate,
+    Geometry,
+    Norms,
+    Score,
+    Temperature,
+    make_attention,
+)
+from keras_caption.models.classifier import Classifier, ClassifierOptions
+from keras_caption.models.constructors import for_base
 from keras_caption.models.initializers import LINEAR
 from keras_caption.models.sizes import check_heads, resolve_size
-from keras_caption.text import Tokenizer
+from keras_caption.text import Tokenizer, Vocabulary
+
+
+class MCANOptions(
+    Norms, Score, Geometry, Areas, Temperature, Gate, ClassifierOptions, total=False
+):
+    """Keywords of `MCAN` that other models have too."""
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -58,9 +73,8 @@ class MCAN(Classifier):
         dropout: float, dropout rate of branches, feed-forward layers, attention
             weights and pooling.
         multi_label: bool, whether several answers may be right, see `Classifier`.
-        mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
-            keyword, without those of areas and lengths of the output.
-        dtype: Keras dtype policy of the model, or its name.
+        **options: The options of `keras_caption.models.AttentionOptions`, without those
+            of areas and lengths of the output, and the keywords of `Classifier`.
 
     Call arguments:
         inputs: dict of `regions`, `boxes`, which may be omitted without `geometry`,
@@ -101,23 +115,21 @@ class MCAN(Classifier):
         fusion_dim: Count = 1024,
         dropout: ShareBelowOne = 0.1,
         multi_label: bool = True,
-        *,
-        mechanisms: Annotated[AttentionOptions, Without("output")],
-        dtype: Any = None,
-        **kwargs: Any,
+        **options: Unpack[MCANOptions],
     ):
         question_size = self.question_size = resolve_size(
             "question", question, question_size
         )
+        dtype = options.get("dtype")
         check_heads(model_dim, num_heads)
-        region_options = dataclasses.replace(mechanisms, dropout=dropout)
+        region_options = AttentionOptions.of(options, dropout=dropout)
         plain = AttentionOptions(dropout=dropout)
 
-        def attention(options):
+        def attention(mechanisms):
             return make_attention(
                 num_heads,
                 model_dim // num_heads,
-                options,
+                mechanisms,
                 kernel_initializer=LINEAR,
                 output_initializer=LINEAR,
                 dtype=dtype,
@@ -183,9 +195,10 @@ class MCAN(Classifier):
         fused = UnbiasedLayerNormalization(dtype=dtype, name="fused_norm")(fused)
         logits = keras.layers.Dense(len(answers), dtype=dtype, name="logits")(fused)
         encoder = keras.Model(inputs, logits, name="encoder")
-        super().__init__(encoder, answers, question, multi_label, dtype=dtype, **kwargs)
-
-        self.ignored_inputs = () if mechanisms.geometry else ("boxes",)
+        super().__init__(encoder, answers, question, multi_label, **for_base(options))
+        self.num_layers = num_layers
+        self.embedding_dim = embedding_dim
+        self.ignored_inputs = () if region_options.geometry else ("boxes",)
 
     def attention(self, inputs: dict[str, Tensor]) -> Float32[Tensor, "batch N T"]:
         """Attention weights of regions over the words of the question.
@@ -222,8 +235,10 @@ class MCAN(Classifier):
             InputError: If the model has no tokenizer of words, the file is damaged, the
                 size of its vectors is not `embedding_dim`, or it has none of the words.
         """
-        if self.question is None:
-            raise InputError(f"The model '{self.name}' has no tokenizer of questions.")
+        if not isinstance(self.question, Vocabulary):
+            raise InputError(
+                f"The model '{self.name}' has no tokenizer of the words of questions."
+            )
         vectors = read_glove(path, set(self.question.words), self.embedding_dim)
         zeros = np.zeros(self.embedding_dim, "float32")
         rows = [vectors.get(word, zeros) for word in self.question.words]

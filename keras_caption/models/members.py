@@ -1,5 +1,6 @@
 import collections.abc
 import os
+from typing import Any, Generic, TypeVar
 
 import keras
 import numpy as np
@@ -7,12 +8,15 @@ import numpy as np
 from keras_caption.errors import InputError
 from keras_caption.features import Extractor
 from keras_caption.models.engine_model import EngineModel
+from keras_caption.models.input_reader import InputReader
 from keras_caption.models.loading import load
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.text.tokenizer import have_same_ids
 
+Member = TypeVar("Member", bound=InputReader)
 
-class Members(PhotoReader):
+
+class Members(PhotoReader, Generic[Member]):
     """Mixin of ensembles: models that read an input in the same way.
 
     Members may be of different types and sizes, and read different kinds of input.
@@ -31,16 +35,16 @@ class Members(PhotoReader):
             their extractor.
     """
 
-    member_type: type
+    member_type: type[Member]
     noun: str
+    input_specs: dict[str, keras.KerasTensor]
 
-    def __init__(
-        self, members: collections.abc.Iterable[PhotoReader | os.PathLike | str]
-    ):
-        self.members = [
+    def __init__(self, members: collections.abc.Iterable[Member | os.PathLike | str]):
+        loaded: list[Any] = [  # whose types are checked below
             load(member) if isinstance(member, (str, os.PathLike)) else member
             for member in members
         ]
+        self.members: list[Member] = loaded
         if not self.members:
             raise InputError("An ensemble needs members.")
         first = self.members[0]
@@ -88,7 +92,7 @@ class Members(PhotoReader):
             )
         )
 
-    def check_member(self, member: PhotoReader, who: str) -> None:
+    def check_member(self, member: Member, who: str) -> None:
         """Refuses a member whose outputs differ in kind from those of the first.
 
         Args:

@@ -1,5 +1,4 @@
-import dataclasses
-from typing import Any
+from typing import Unpack
 
 import keras
 
@@ -9,12 +8,17 @@ from keras_caption.layers import (
     BoxEncoding,
     MatrixDense,
 )
-from keras_caption.models.attention import AttentionOptions
-from keras_caption.models.blocks import BlockOptions
-from keras_caption.models.captioner import Captioner
+from keras_caption.models.attention import AttentionOptions, Mechanisms
+from keras_caption.models.blocks import BlockOptions, Blocks
+from keras_caption.models.captioner import Captioner, CaptionerOptions
+from keras_caption.models.constructors import for_base
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_blocks import TransformerBlocks
 from keras_caption.text import Vocabulary
+
+
+class NGSANOptions(Mechanisms, Blocks, CaptionerOptions, total=False):
+    """Keywords of `NGSAN` that other models have too."""
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -42,10 +46,8 @@ class NGSAN(Captioner):
         feedforward_dim: int, inner size of the feed-forward layers.
         dropout: float, dropout rate of embeddings, branches and attention weights.
         region_dropout: float, dropout rate of projected regions. Defaults to `dropout`.
-        mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
-            keyword.
-        blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
-        dtype: Keras dtype policy of the model, or its name.
+        **options: The options of `keras_caption.models.AttentionOptions` and
+            `BlockOptions`, and the keywords of `Captioner`.
 
     Call arguments:
         inputs: dict of `regions`, `boxes`, which may be omitted without `geometry`,
@@ -72,21 +74,19 @@ class NGSAN(Captioner):
         feedforward_dim: Count = 2048,
         dropout: ShareBelowOne = 0.1,
         region_dropout: ShareBelowOne | None = None,
-        *,
-        mechanisms: AttentionOptions,
-        blocks: BlockOptions,
-        dtype: Any = None,
-        **kwargs: Any,
+        **options: Unpack[NGSANOptions],
     ):
         vocabulary_size = self.vocabulary_size = resolve_size(
             "vocabulary", vocabulary, vocabulary_size
         )
+        dtype = options.get("dtype")
         check_heads(model_dim, num_heads)
 
         # === Attention ===
+        mechanisms = AttentionOptions.of(options, dropout=dropout)
         transformer = TransformerBlocks(
-            mechanisms=dataclasses.replace(mechanisms, dropout=dropout),
-            blocks=blocks,
+            mechanisms=mechanisms,
+            blocks=BlockOptions.of(options),
             model_dim=model_dim,
             num_heads=num_heads,
             feedforward_dim=feedforward_dim,
@@ -114,6 +114,6 @@ class NGSAN(Captioner):
         decoder_blocks = transformer.decoder_blocks(decoder_layers or num_layers)
         decoder = transformer.decoder(vocabulary_size, decoder_blocks, dropout)
         encoder = keras.Model(inputs, x, name="encoder")
-        super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        super().__init__(encoder, decoder, vocabulary, **for_base(options))
         # The encoder has the input `boxes` in any case, for one signature of all.
         self.ignored_inputs = () if mechanisms.geometry else ("boxes",)

@@ -2,6 +2,7 @@ import collections.abc
 import os
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_caption.arguments import Tensor
@@ -17,11 +18,13 @@ class PhotoReader(InputReader):
     """Mixin of models and ensembles that reads photos or clips by an `extractor`.
 
     Attributes:
+        extractor: `keras_caption.features.Extractor`, or `None`. A subclass has it.
         categories: List of str, categories of the objects that are read as regions, or
             `None`.
     """
 
     categories: list[str] | None = None
+    extractor: keras.Model | None
 
     def to_batch(self, raw: Any) -> Any:
         """Turns photos or clips into a batch of features.
@@ -41,13 +44,12 @@ class PhotoReader(InputReader):
             return self.extract(raw)
         if raw.get("photos") is not None:
             return {**raw, **self.extract(raw["photos"])}
-        is_image = (
-            isinstance(self.extractor, Extractor) and raw.get("image") is not None
-        )
-        if is_image and missing_inputs(self.kinds, raw):
-            photos = resize_photo(raw["image"], self.extractor.image_size)
-            return {**raw, **self.extractor(photos)}
-        return raw
+        image, extractor = raw.get("image"), self.extractor
+        if image is None or not isinstance(extractor, Extractor):
+            return raw
+        if not missing_inputs(self.kinds, raw):
+            return raw
+        return {**raw, **extractor(resize_photo(image, extractor.image_size))}
 
     def extract(
         self, files: list[str | os.PathLike | np.ndarray | Clip]
@@ -101,9 +103,9 @@ class PhotoReader(InputReader):
         """
         if not self.categories:
             return []
-        names = self.categories
+        names = tuple(self.categories)
         # Values of colours may follow those of categories.
-        if tuple(names[: len(CATEGORIES)]) == CATEGORIES:
+        if names[: len(CATEGORIES)] == CATEGORIES:
             names = CATEGORIES
         scores = np.asarray(regions)[:, : len(names)]  # (N, categories)
         return [names[row.argmax()] if row.any() else "" for row in scores]

@@ -11,7 +11,7 @@ the papers: they are the default values of the models' classes.
 """
 
 import dataclasses
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import keras
 from typing_extensions import Doc
@@ -20,6 +20,7 @@ from keras_caption.errors import InputError, unknown_model
 from keras_caption.inputs import KINDS
 from keras_caption.losses import AnswerCrossEntropy, SequenceCrossEntropy
 from keras_caption.models.aoanet import AoANet
+from keras_caption.models.captioner import Captioner
 from keras_caption.models.classifier import Classifier
 from keras_caption.models.constructors import (
     OF_KERAS,
@@ -33,9 +34,11 @@ from keras_caption.models.mcan import MCAN
 from keras_caption.models.ngsan import NGSAN
 from keras_caption.models.task_model import TaskModel
 from keras_caption.models.transformer_translator import TransformerTranslator
+from keras_caption.models.translator import Translator
 from keras_caption.models.updown import UpDown
 from keras_caption.models.video_aoanet import VideoAoANet
 from keras_caption.models.video_transformer import VideoTransformer
+from keras_caption.text import Tokenizer, Vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,7 +275,24 @@ def data_arguments(name: str) -> list[str]:
     return [name for name in parameters_of(_find(name).model) if name in sizes]
 
 
-def create(name: str, **arguments: Any) -> TaskModel:
+# Which tokenizers, answers or sizes there are says what the model does.
+@overload
+def create(name: str, *, answers: list[str], **arguments: Any) -> Classifier: ...
+@overload
+def create(
+    name: str, *, source: Tokenizer, target: Tokenizer, **arguments: Any
+) -> Translator: ...
+@overload
+def create(
+    name: str, *, source_size: int, target_size: int, **arguments: Any
+) -> Translator: ...
+@overload
+def create(name: str, *, vocabulary: Vocabulary, **arguments: Any) -> Captioner: ...
+@overload
+def create(name: str, *, vocabulary_size: int, **arguments: Any) -> Captioner: ...
+@overload
+def create(name: str, **arguments: Any) -> Any: ...
+def create(name: str, **arguments: Any) -> Any:
     """Creates a model from a preset.
 
     The mechanisms of all papers are options of every model, and can be combined, see

@@ -10,14 +10,15 @@ from keras_caption.decoding import DecodingOptions, with_decoding
 from keras_caption.decoding.text_options import check_prefixes
 from keras_caption.errors import InputError, NoTextError
 from keras_caption.inputs.text import MAX_TOKENS
-from keras_caption.models.input_reader import InputReader, is_whole
+from keras_caption.models.generation import Generation
+from keras_caption.models.input_reader import is_whole
 from keras_caption.predict import BATCH_SIZE, Columns, Fault, Rows, run_batches
 from keras_caption.progress import progress
 from keras_caption.text import PAD
 from keras_caption.text.tokenizer import check_texts
 
 
-class SentenceReader(InputReader):
+class SentenceReader(Generation):
     """Mixin of models and ensembles that reads sentences by a tokenizer, `source`."""
 
     def to_batch(self, raw: Any) -> Any:
@@ -45,8 +46,11 @@ class SentenceReader(InputReader):
         """Tokens of each sentence, EOS included.
 
         Raises:
-            InputError: If the sentences are no list of str, or one is not Unicode.
+            InputError: If the model has no tokenizer of sentences, the sentences are no
+                list of str, or one is not Unicode.
         """
+        if self.source is None:
+            raise InputError(f"The model '{self.name}' has no tokenizer of sentences.")
         check_texts(sentences, "Sentence")
         return [self.source.encode(text)[1:] for text in sentences]  # without BOS
 
@@ -81,8 +85,6 @@ class SentenceReader(InputReader):
             InputError: If the sentences are no list of str, or as in `generate`.
             NoTextError: As in `generate`, unless there is a `report`.
         """
-        if self.source is None:
-            raise InputError(f"The model '{self.name}' has no tokenizer of sentences.")
         if options.get("stream"):
             raise InputError("`translate` has no `stream`: `generate` has.")
         if not is_whole(sentences):
@@ -111,10 +113,10 @@ class SentenceReader(InputReader):
         )
         for index, result in bar:
             place = usable[index]
-            if isinstance(result, Fault):
-                report(place, f"has no translation: {result.error.reason}", False)
-            else:
+            if not isinstance(result, Fault):
                 translated[place] = self.texts_of(result, n, attention)
+            elif report is not None and isinstance(result.error, NoTextError):
+                report(place, f"has no translation: {result.error.reason}", False)
         return translated
 
     def _report(self, tokens, report):

@@ -10,7 +10,7 @@ from keras_caption.errors import InputError
 from keras_caption.inputs import InputKind
 from keras_caption.models.generation import Generation
 from keras_caption.models.task_model import TaskModel
-from keras_caption.text import Vocabulary
+from keras_caption.text import Tokenizer
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -50,16 +50,20 @@ class Seq2Seq(Generation, TaskModel):
         position t are of the token after tokens 0 to t.
     """
 
+    vocabulary: Tokenizer | None
+
     def __init__(
         self,
         encoder: keras.Model,
         decoder: keras.layers.Layer,
-        vocabulary: Vocabulary | None = None,
+        vocabulary: Tokenizer | None = None,
         *,
         decoding: Decoding | None = None,
         **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(encoder, **kwargs)
+        self.decoder = decoder
+        self.vocabulary = vocabulary
         self.decoding = decoding or self.default_decoding()
         # Raises now if the decoding has a `length_ratio` and the inputs are images.
         self.limits(encoder.input, self.decoding)

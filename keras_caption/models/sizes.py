@@ -23,9 +23,9 @@ def resolve_size(name: str, tokenizer: Tokenizer | None, size: int | None) -> in
     Raises:
         InputError: If both are missing, or the sizes differ.
     """
-    if tokenizer is None and size is None:
-        raise InputError(f"A model needs a `{name}` or a `{name}_size`.")
     if tokenizer is None:
+        if size is None:
+            raise InputError(f"A model needs a `{name}` or a `{name}_size`.")
         return size
     if size not in (None, len(tokenizer)):
         raise InputError(

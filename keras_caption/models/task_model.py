@@ -1,5 +1,5 @@
 import os
-from typing import Any
+from typing import Any, Self
 
 import keras
 
@@ -7,7 +7,11 @@ from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
 from keras_caption.formats.keras_files import is_texts
 from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
-from keras_caption.models.constructors import keep_arguments, parameters_of
+from keras_caption.models.constructors import (
+    OF_KERAS,
+    parameters_of,
+    read_arguments,
+)
 from keras_caption.models.input_reader import InputReader
 from keras_caption.models.quantization import (
     quantization_of,
@@ -22,8 +26,9 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
 
     The signature of a subclass's constructor declares its arguments, see
     `keras_caption.models.constructors`: their values are checked by their types, kept
-    as attributes, and saved in the config. A file of a model is written whole or not at
-    all. A quantized model can be saved and loaded.
+    as attributes, and saved in the config. An argument that is a layer becomes an
+    attribute by the constructor itself, after that of `keras.Model`. A file of a model
+    is written whole or not at all. A quantized model can be saved and loaded.
 
     Attributes:
         hub_task: tuple of str or `None`, the names of the model's task and tag on hubs.
@@ -42,10 +47,17 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
 
     hub_task: tuple[str | None, str | None] = (None, None)
 
-    def __init_subclass__(cls, **kwargs: Any):
-        super().__init_subclass__(**kwargs)
-        if "__init__" in vars(cls):
-            cls.__init__ = keep_arguments(cls.__init__, super(cls, cls).__init__)
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Checks the arguments of the constructor, and keeps them as attributes.
+
+        Keras keeps arguments for configs in `__new__` too. Layers are not kept: Keras
+        tracks the layers of a model only once its own constructor has run.
+        """
+        model = super().__new__(cls, *args, **kwargs)
+        for name, value in read_arguments(cls, args, kwargs).items():
+            if name not in OF_KERAS and not isinstance(value, keras.Layer):
+                setattr(model, name, value)
+        return model
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 import dataclasses
-from typing import Annotated, Any
+from typing import Unpack
 
 import keras
 
@@ -10,12 +10,25 @@ from keras_caption.layers import (
     SinePositionEncoding,
     WordEmbedding,
 )
-from keras_caption.models.attention import AttentionOptions, Without
-from keras_caption.models.blocks import Activation, BlockOptions
+from keras_caption.models.attention import (
+    AttentionOptions,
+    Gate,
+    Norms,
+    OutputAreas,
+    Score,
+)
+from keras_caption.models.blocks import Activation, BlockOptions, Blocks
+from keras_caption.models.constructors import for_base
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_blocks import TransformerBlocks
-from keras_caption.models.translator import Translator
+from keras_caption.models.translator import Translator, TranslatorOptions
 from keras_caption.text import Tokenizer
+
+
+class TransformerTranslatorOptions(
+    Norms, Score, OutputAreas, Gate, Blocks, TranslatorOptions, total=False
+):
+    """Keywords of `TransformerTranslator` that other models have too."""
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -57,10 +70,9 @@ class TransformerTranslator(Translator):
             `shared_embeddings` implies it.
         logit_bias: bool, whether a softmax that shares its table has a bias. A softmax
             with a separate table always has a bias.
-        mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
-            keyword, without those of geometry and temperature.
-        blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
-        dtype: Keras dtype policy of the model, or its name.
+        **options: The options of `keras_caption.models.AttentionOptions`, without those
+            of geometry and temperature, and of `BlockOptions`; and the keywords of
+            `Translator`.
 
     Call arguments:
         inputs: dict of `source`, int `(batch, S)`, to EOS, then PAD, and `tokens`,
@@ -95,17 +107,14 @@ class TransformerTranslator(Translator):
         decoder_heads: Count | None = None,
         decoder_feedforward_dim: Count | None = None,
         decoder_activation: Activation | None = None,
-        *,
-        mechanisms: Annotated[AttentionOptions, Without("bias", "temperature")],
-        blocks: BlockOptions,
-        dtype: Any = None,
-        **kwargs: Any,
+        **options: Unpack[TransformerTranslatorOptions],
     ):
         decoder_heads = decoder_heads or num_heads
         check_heads(model_dim, num_heads)
         check_heads(model_dim, decoder_heads)
         source_size = self.source_size = resolve_size("source", source, source_size)
         target_size = self.target_size = resolve_size("target", target, target_size)
+        dtype = options.get("dtype")
         differ = source_size != target_size or (
             source and target and not source.shares_ids(target)
         )
@@ -117,13 +126,14 @@ class TransformerTranslator(Translator):
 
         # The smaller branches that are the default of captioners were measured on
         # captioners only.
+        blocks = BlockOptions.of(options)
         if blocks.initialization is None:
             blocks = dataclasses.replace(blocks, initialization="fairseq")
 
         # === Attention ===
         source_blocks = TransformerBlocks(
-            mechanisms=dataclasses.replace(
-                mechanisms,
+            mechanisms=AttentionOptions.of(
+                options,
                 dropout=dropout if attention_dropout is None else attention_dropout,
             ),
             blocks=blocks,
@@ -167,4 +177,4 @@ class TransformerTranslator(Translator):
             logit_bias=logit_bias,
         )
         encoder = keras.Model(inputs, x, name="encoder")
-        super().__init__(encoder, decoder, source, target, dtype=dtype, **kwargs)
+        super().__init__(encoder, decoder, source, target, **for_base(options))

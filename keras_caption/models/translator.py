@@ -10,6 +10,12 @@ from keras_caption.models.seq2seq import Seq2Seq
 from keras_caption.text import Tokenizer
 
 
+class TranslatorOptions(KerasOptions, total=False):
+    """Keywords of every translator, which `Translator` describes."""
+
+    decoding: Decoding | None
+
+
 class Translator(SentenceReader, Seq2Seq):
     """Base of translation models: sentences in, sentences out.
 
@@ -40,6 +46,8 @@ class Translator(SentenceReader, Seq2Seq):
         **kwargs: Unpack[KerasOptions],
     ):
         super().__init__(encoder, decoder, target, decoding=decoding, **kwargs)
+        self.source = source
+        self.target = target
 
     @classmethod
     def default_decoding(cls) -> Decoding:

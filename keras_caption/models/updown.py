@@ -1,6 +1,5 @@
-import dataclasses
 import functools
-from typing import Annotated, Any
+from typing import Unpack
 
 import keras
 
@@ -9,10 +8,15 @@ from keras_caption.inputs import InputKind, Regions
 from keras_caption.layers import MatrixDense
 from keras_caption.layers.masked_mean import masked_mean
 from keras_caption.models.aoa_decoder import AoADecoder
-from keras_caption.models.attention import AttentionOptions, Without, make_attention
-from keras_caption.models.captioner import Captioner
+from keras_caption.models.attention import Areas, AttentionOptions, make_attention
+from keras_caption.models.captioner import Captioner, CaptionerOptions
+from keras_caption.models.constructors import for_base
 from keras_caption.models.sizes import resolve_size
 from keras_caption.text import Vocabulary
+
+
+class UpDownOptions(Areas, CaptionerOptions, total=False):
+    """Keywords of `UpDown` that other models have too."""
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -38,10 +42,9 @@ class UpDown(Captioner):
         embedding_dim: int, size of a token's embedding.
         attention_dim: int, size of the projected queries and keys.
         dropout: float, dropout rate of regions, their mean, embeddings and output.
-        mechanisms: The options of `keras_caption.models.AttentionOptions` for areas of
-            the input, each a keyword. The decoder's one layer attends to areas unless
-            `area_layers` is 0.
-        dtype: Keras dtype policy of the model, or its name.
+        **options: The options of `keras_caption.models.AttentionOptions` for areas of
+            the input, and the keywords of `Captioner`. The decoder's one layer attends
+            to areas unless `area_layers` is 0.
 
     Call arguments:
         inputs: dict of `regions`, and optionally a mask, see
@@ -66,17 +69,12 @@ class UpDown(Captioner):
         embedding_dim: Count = 1000,
         attention_dim: Count = 512,
         dropout: ShareBelowOne = 0.5,
-        *,
-        mechanisms: Annotated[
-            AttentionOptions,
-            Without("norms", "score", "bias", "temperature", "gate", "output"),
-        ],
-        dtype: Any = None,
-        **kwargs: Any,
+        **options: Unpack[UpDownOptions],
     ):
         vocabulary_size = self.vocabulary_size = resolve_size(
             "vocabulary", vocabulary, vocabulary_size
         )
+        dtype = options.get("dtype")
 
         # === Encoder ===
         inputs = Regions.symbolic(region_dim)
@@ -101,7 +99,7 @@ class UpDown(Captioner):
                 make_attention,
                 1,
                 attention_dim,
-                dataclasses.replace(mechanisms.in_block(0), score="additive"),
+                AttentionOptions.of(options, score="additive").in_block(0),
                 output_projection=False,
                 value_projection=False,
                 dtype=dtype,
@@ -113,7 +111,7 @@ class UpDown(Captioner):
             name="decoder",
         )
         encoder = keras.Model(inputs, outputs, name="encoder")
-        super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        super().__init__(encoder, decoder, vocabulary, **for_base(options))
         self.ignored_inputs = ("boxes",)
 
     @property

@@ -1,6 +1,5 @@
-import dataclasses
 import functools
-from typing import Annotated, Any
+from typing import Unpack
 
 import keras
 
@@ -9,10 +8,21 @@ from keras_caption.errors import InputError
 from keras_caption.inputs import Frames
 from keras_caption.layers.lstm import make_lstm
 from keras_caption.models.aoa_decoder import AoADecoder
-from keras_caption.models.attention import AttentionOptions, Without, make_attention
-from keras_caption.models.captioner import Captioner
+from keras_caption.models.attention import (
+    Areas,
+    AttentionOptions,
+    Score,
+    Temperature,
+    make_attention,
+)
+from keras_caption.models.captioner import Captioner, CaptionerOptions
+from keras_caption.models.constructors import for_base
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.text import Vocabulary
+
+
+class VideoAoANetOptions(Score, Areas, Temperature, CaptionerOptions, total=False):
+    """Keywords of `VideoAoANet` that other models have too."""
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -39,10 +49,9 @@ class VideoAoANet(Captioner):
             The context is what the LSTM reads beside an embedding.
         attention_dropout: float, dropout rate of attention weights, or `None` for
             `dropout`.
-        mechanisms: The options of `keras_caption.models.AttentionOptions` for areas of
-            the input and the temperature, each a keyword. The decoder's one layer
-            attends to areas unless `area_layers` is 0.
-        dtype: Keras dtype policy of the model, or its name.
+        **options: The options of `keras_caption.models.AttentionOptions` for areas of
+            the input, the score and the temperature, and the keywords of `Captioner`.
+            The decoder's one layer attends to areas unless `area_layers` is 0.
 
     Call arguments:
         inputs: dict of `frames` and optionally a mask, see
@@ -68,16 +77,12 @@ class VideoAoANet(Captioner):
         decoder_heads: Count = 8,
         dropout: ShareBelowOne = 0.5,
         attention_dropout: ShareBelowOne | None = 0.1,
-        *,
-        mechanisms: Annotated[
-            AttentionOptions, Without("norms", "bias", "gate", "output")
-        ],
-        dtype: Any = None,
-        **kwargs: Any,
+        **options: Unpack[VideoAoANetOptions],
     ):
         vocabulary_size = self.vocabulary_size = resolve_size(
             "vocabulary", vocabulary, vocabulary_size
         )
+        dtype = options.get("dtype")
         check_heads(model_dim, decoder_heads)
         if model_dim % 2:
             raise InputError(
@@ -99,8 +104,8 @@ class VideoAoANet(Captioner):
         # === Decoder ===
         # Frames have no boxes, and LSTMs no self-attention: AoANet's decoder has all
         # the attention there is.
-        options = dataclasses.replace(
-            mechanisms,
+        mechanisms = AttentionOptions.of(
+            options,
             dropout=dropout if attention_dropout is None else attention_dropout,
         )
         decoder = AoADecoder(
@@ -111,7 +116,7 @@ class VideoAoANet(Captioner):
                 make_attention,
                 decoder_heads,
                 model_dim // decoder_heads,
-                options,
+                mechanisms,
                 output_projection=False,
                 value_projection=mechanisms.score is None,
                 dtype=dtype,
@@ -122,4 +127,4 @@ class VideoAoANet(Captioner):
             name="decoder",
         )
         encoder = keras.Model(inputs, x, name="encoder")
-        super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        super().__init__(encoder, decoder, vocabulary, **for_base(options))

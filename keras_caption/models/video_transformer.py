@@ -1,5 +1,4 @@
-import dataclasses
-from typing import Annotated, Any
+from typing import Unpack
 
 import keras
 
@@ -9,12 +8,33 @@ from keras_caption.layers import (
     MatrixDense,
     SinePositionEncoding,
 )
-from keras_caption.models.attention import AttentionOptions, Without
-from keras_caption.models.blocks import BlockOptions
-from keras_caption.models.captioner import Captioner
+from keras_caption.models.attention import (
+    AttentionOptions,
+    Gate,
+    Norms,
+    OutputAreas,
+    OutputTemperature,
+    Score,
+)
+from keras_caption.models.blocks import BlockOptions, Blocks
+from keras_caption.models.captioner import Captioner, CaptionerOptions
+from keras_caption.models.constructors import for_base
 from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.models.transformer_blocks import TransformerBlocks
 from keras_caption.text import Vocabulary
+
+
+class VideoTransformerOptions(
+    Norms,
+    Score,
+    OutputAreas,
+    OutputTemperature,
+    Gate,
+    Blocks,
+    CaptionerOptions,
+    total=False,
+):
+    """Keywords of `VideoTransformer` that other models have too."""
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -41,10 +61,8 @@ class VideoTransformer(Captioner):
         feedforward_dim: int, inner size of the feed-forward layers.
         dropout: float, dropout rate of embeddings, branches and attention weights.
         positions: bool, whether positions of the frames are added to their features.
-        mechanisms: The options of `keras_caption.models.AttentionOptions`, each a
-            keyword, without those of geometry.
-        blocks: The options of `keras_caption.models.BlockOptions`, each a keyword.
-        dtype: Keras dtype policy of the model, or its name.
+        **options: The options of `keras_caption.models.AttentionOptions`, without those
+            of geometry, and of `BlockOptions`; and the keywords of `Captioner`.
 
     Call arguments:
         inputs: dict of `frames` and optionally a mask, see
@@ -69,21 +87,19 @@ class VideoTransformer(Captioner):
         feedforward_dim: Count = 2048,
         dropout: ShareBelowOne = 0.1,
         positions: bool = True,
-        *,
-        mechanisms: Annotated[AttentionOptions, Without("bias")],
-        blocks: BlockOptions,
-        dtype: Any = None,
-        **kwargs: Any,
+        **options: Unpack[VideoTransformerOptions],
     ):
         vocabulary_size = self.vocabulary_size = resolve_size(
             "vocabulary", vocabulary, vocabulary_size
         )
+        dtype = options.get("dtype")
         check_heads(model_dim, num_heads)
 
         # === Attention ===
+        mechanisms = AttentionOptions.of(options, dropout=dropout)
         transformer = TransformerBlocks(
-            mechanisms=dataclasses.replace(mechanisms, dropout=dropout),
-            blocks=blocks,
+            mechanisms=mechanisms,
+            blocks=BlockOptions.of(options),
             model_dim=model_dim,
             num_heads=num_heads,
             feedforward_dim=feedforward_dim,
@@ -106,4 +122,4 @@ class VideoTransformer(Captioner):
         decoder_blocks = [*transformer.decoder_blocks(num_layers)]
         decoder = transformer.decoder(vocabulary_size, decoder_blocks, dropout)
         encoder = keras.Model(inputs, x, name="encoder")
-        super().__init__(encoder, decoder, vocabulary, dtype=dtype, **kwargs)
+        super().__init__(encoder, decoder, vocabulary, **for_base(options))

@@ -145,7 +145,8 @@ class FrequencyTable:
         size = max(len(frequencies.keys), 1)
         self.buckets = 1 << (size - 1).bit_length()
         with np.errstate(over="ignore"):
-            bucket = bucket_of(*frequencies.keys.T, self.buckets, np)
+            first, second = frequencies.keys.T
+            bucket = bucket_of(first, second, self.buckets, np)
         order = np.argsort(bucket, kind="stable")
         edges = np.searchsorted(bucket[order], np.arange(self.buckets + 1))
         self.probes = int(np.diff(edges).max(initial=0))

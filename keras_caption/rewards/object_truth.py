@@ -63,17 +63,17 @@ class ObjectTruth(keras.layers.Layer):
     def __init__(self, vocabulary: Vocabulary, **kwargs: Any):
         super().__init__(dtype="float32", trainable=False, **kwargs)
         self.vocabulary = vocabulary
-        number = {word: i for i, word in enumerate(vocabulary.words)}
+        ids = {word: i for i, word in enumerate(vocabulary.words)}
         nouns = {noun: 1 + i for i, noun in enumerate(CATEGORY)}  # 0: not a noun
         self.category = np.zeros((len(nouns), len(CATEGORIES)), "float32")
         for noun, row in zip(nouns, self.category, strict=True):
             row[CATEGORIES.index(CATEGORY[noun])] = 1.0
         # For each word: the noun that it is, and the number of objects that it states.
-        self.noun = np.zeros(len(number), "int32")
-        self.number = np.ones(len(number), "float32")
+        self.noun = np.zeros(len(ids), "int32")
+        self.number = np.ones(len(ids), "float32")
         pairs, number_of_pair = [], []
         for phrase, noun in NOUN.items():
-            tokens = [number.get(word) for word in phrase.split()]
+            tokens = [ids.get(word) for word in phrase.split()]
             if None in tokens:
                 continue
             objects = 2.0 if phrase in PLURALS else 1.0

@@ -2,7 +2,7 @@
 
 Declarations of models and tasks need Keras, which takes seconds to import. What help
 and messages about misspelt names say of them is written to a file by
-docs/signatures.py.
+docs/catalogue.py.
 """
 
 import json
@@ -42,7 +42,7 @@ def check_known(model: str | None, names: list[str]) -> None:
     catalogue = read_catalogue()
     if model is not None and model not in catalogue:
         raise unknown_model(model, catalogue)
-    groups = RUN | {}
+    groups: dict[str, Any] = {**RUN}
     for known in catalogue.values() if model is None else [catalogue[model]]:
         for name in known:
             group, _, key = name.rpartition(".")

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Self, TypeVar, Unpack, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -205,18 +205,20 @@ class Decoding:
                 with the others.
         """
         check_names(options)
-        changed = dataclasses.replace(self, **options)
+        given: dict[str, Any] = {**options}
+        changed = dataclasses.replace(self, **given)
         for field in dataclasses.fields(self):
             for need in needs_of(field):
                 if need.condition(changed):
                     continue
-                if options.get(field.name) is not None:
+                if given.get(field.name) is not None:
                     raise InputError(f"`{field.name}` needs {need.text}.")
-                changed = dataclasses.replace(changed, **{field.name: field.default})
+                default: dict[str, Any] = {field.name: field.default}
+                changed = dataclasses.replace(changed, **default)
         changed.check_together()
         return changed
 
-    def fixed(self, name: str, n: int | None, options: dict[str, Any]) -> Self:
+    def fixed(self, name: str, n: int | None, options: Mapping[str, Any]) -> Self:
         """These options, of a model whose file holds the whole search.
 
         Args:
@@ -265,7 +267,7 @@ def check_names(options: Iterable[str]) -> None:
             )
 
 
-def check_options(options: dict[str, Any]) -> None:
+def check_options(options: Mapping[str, Any]) -> None:
     """Raises `InputError` if an option is unknown, or its value has a wrong type."""
     check_names(options)
     for name, value in options.items():
@@ -300,5 +302,6 @@ def with_decoding(function: Function) -> Function:
         )
         for name, kind in types().items()
     ]
-    function.__signature__ = signature.replace(parameters=[*named, *options])
+    signature = signature.replace(parameters=[*named, *options])
+    vars(function)["__signature__"] = signature
     return function

@@ -1,10 +1,12 @@
-"""The options of decoding for type checkers, written by docs/signatures.py."""
+"""The options of decoding as keywords, for type checkers."""
 
 from collections.abc import Sequence
 from typing import TypedDict
 
 
 class DecodingOptions(TypedDict, total=False):
+    """Keywords of all that generates, which `Decoding` describes."""
+
     beam_size: int
     max_length: int
     length_ratio: float | None

@@ -1,5 +1,6 @@
 """Types and ranges of the values of an experiment's configuration."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -100,7 +101,13 @@ class SelfCriticalSettings(TypedDict):
     cross_entropy: Annotated[Share, Doc("share of cross-entropy in the loss")]
 
 
-DecodingSettings = TypedDict(
+def schema(name: str, kinds: Mapping[str, Any]) -> Any:
+    """A `TypedDict` of what is known only when the library runs."""
+    make: Any = TypedDict  # of which type checkers know literals only
+    return make(name, dict(kinds))
+
+
+DecodingSettings = schema(
     "DecodingSettings", {name: NotRequired[kind] for name, kind in types().items()}
 )
 
@@ -113,7 +120,7 @@ def model_settings(kinds: dict[str, Any]) -> type:
             `keras_caption.models.argument_types`.
     """
     name = Annotated[str, Doc("a preset, such as ngsan or aoanet")]
-    return TypedDict("Model", {"name": name, **kinds})
+    return schema("Model", {"name": name, **kinds})
 
 
 def validate(
@@ -135,9 +142,9 @@ def validate(
             out of range. The message names the value.
     """
     check_names(values, groups, where)
-    schema = TypedDict("Config", {**Run.__annotations__, **groups})
+    whole = schema("Config", {**Run.__annotations__, **groups})
     try:
-        valid = TypeAdapter(schema).validate_python(values)
+        valid = TypeAdapter(whole).validate_python(values)
     except ValidationError as error:
         raise InputError(f"{where}{describe(error, values)}.") from None
     if "self_critical" in valid:

@@ -21,7 +21,7 @@ def count_statements(
         dict from each category, and `"all"`, to a pair: the share of true statements,
         and the number of statements.
     """
-    outcomes = {category: [] for category in categories}
+    outcomes: dict[str, list[bool]] = {category: [] for category in categories}
     for example in examples.as_numpy_iterator():
         caption = captions.get(int(example["image_id"]))
         if caption is not None:

@@ -92,7 +92,7 @@ def kind_of_answer(answer: str) -> Kind:
     return "number" if normalized.isdecimal() else "other"
 
 
-def threshold_of(threshold: float | Mapping[str, float], kind: Kind) -> float:
+def threshold_of(threshold: float | Mapping[Kind, float], kind: Kind) -> float:
     """The threshold of answers of a kind.
 
     Args:

@@ -74,7 +74,7 @@ class CharacterTokenizer(Tokenizer):
             min_count: int, at least 1: least number of occurrences.
         """
         check(Count, min_count=min_count)
-        counts = collections.Counter()
+        counts: collections.Counter[str] = collections.Counter()
         for text in check_strings(texts, "Texts"):
             counts.update(canonical(text))
         frequent = [c for c, count in counts.items() if count >= min_count]

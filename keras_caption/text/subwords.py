@@ -61,7 +61,7 @@ class SubwordTokenizer(Tokenizer):
 
         self.model = model
         self.size = size
-        self._traced = None
+        self._traced: Any = None  # a `tf.Module`
         try:
             self._proto = base64.b64decode(model, validate=True)
             self._processor = SentencePieceProcessor(model_proto=self._proto)

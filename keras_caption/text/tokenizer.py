@@ -159,7 +159,7 @@ class Tokenizer(abc.ABC):
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.get_config() == self.get_config()
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # typeshed's `object` has a function
 
     @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:

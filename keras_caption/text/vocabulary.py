@@ -86,7 +86,7 @@ class Vocabulary(Tokenizer):
             InputError: If no word occurs `min_count` times.
         """
         check(Count, min_count=min_count)
-        counts = collections.Counter()
+        counts: collections.Counter[str] = collections.Counter()
         for caption in check_strings(captions, "Captions"):
             counts.update(cls.split(caption))
         frequent = [word for word, count in counts.items() if count >= min_count]

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure, SubFigure
 from keras_caption.arguments import Tensor
 from keras_caption.errors import InputError
 from keras_caption.models import Ensemble, Seq2Seq
-from keras_caption.text import BOS, EOS, PAD
+from keras_caption.text import BOS, EOS, PAD, CharacterTokenizer, Vocabulary
 from keras_caption.visualization.drawing import draw
 from keras_caption.visualization.fonts import find_fonts
 
@@ -42,14 +42,18 @@ def attention_over_memory(
         cross-attention, averaged over heads.
 
     Raises:
-        InputError: If there is more than one image or caption, the caption has no
-            tokens, or the image has a fault.
+        InputError: If the model has no vocabulary of words, there is more than one
+            image or caption, the caption has no tokens, or the image has a fault.
     """
+    vocabulary = model.vocabulary
+    if not isinstance(vocabulary, Vocabulary | CharacterTokenizer):
+        raise InputError(f"The model '{model.name}' has no vocabulary of words.")
     inputs = read_one(model, inputs)
     tokens = tokens_of(tokens)
     previous = ops.convert_to_tensor([[BOS, *tokens[:-1]]], dtype="int32")
-    weights = ops.convert_to_numpy(model.attention(previous, model.encode(inputs)))[0]
-    return [model.vocabulary.words[token] for token in tokens], weights
+    memory: Any = model.encode(inputs)
+    weights = ops.convert_to_numpy(model.attention(previous, memory))[0]
+    return [vocabulary.words[token] for token in tokens], weights
 
 
 def attention_over_words(

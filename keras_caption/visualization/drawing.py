@@ -82,11 +82,19 @@ def frame_boxes(
         frame.set(edgecolor=COLOUR, linewidth=1 + 2 * alpha, alpha=alpha)
         panel.add_patch(frame)
         if alpha >= LABELLED:
-            ground = {"facecolor": COLOUR, "edgecolor": "none", "pad": 1}
-            text = {"color": "white", "fontsize": 8, "parse_math": False}
             x, y = x1 if side == "left" else x2, y1 if end == "top" else y2
-            place = {"ha": side, "va": end, "clip_on": True}
-            panel.text(x, y, labels[item], bbox=ground, **text, **place)
+            panel.text(
+                x,
+                y,
+                labels[item],
+                color="white",
+                fontsize=8,
+                parse_math=False,
+                ha=side,
+                va=end,
+                clip_on=True,
+                bbox={"facecolor": COLOUR, "edgecolor": "none", "pad": 1},
+            )
 
 
 def draw_bars(

@@ -2,6 +2,7 @@ import contextlib
 import functools
 import unicodedata
 from collections.abc import Iterator
+from typing import TypeVar
 
 from matplotlib import font_manager
 from matplotlib.figure import Figure, SubFigure
@@ -18,7 +19,10 @@ class NoFontError(InputError):
     """No font of the machine has the characters of a figure."""
 
 
-def find_fonts(figure: Figure | SubFigure) -> Figure | SubFigure:
+Drawn = TypeVar("Drawn", bound=Figure | SubFigure)
+
+
+def find_fonts(figure: Drawn) -> Drawn:
     """Lets the texts of a figure take characters from any font of the machine.
 
     Matplotlib's own font has no Chinese, Japanese, Korean or Hindi, and shows squares.

@@ -15,7 +15,7 @@ FIXED = (0.5, 1.0, 2.0)  # values of the fixed pair, one for each panel
 MOST, POINTS = 3.0, 60  # greatest value and number of points of an axis
 LEVELS = 6  # contours
 SIZE = 6.9, 2.35  # inches: a page of two columns
-STYLE = {"font.size": 8, "axes.titlesize": 8, "axes.linewidth": 0.6}
+STYLE: dict[Any, float] = {"font.size": 8, "axes.titlesize": 8, "axes.linewidth": 0.6}
 AXES = {
     "position": (r"$\Delta x$", r"$\Delta y$", r"$\Delta w = \Delta h = {}$"),
     "size": (r"$\Delta w$", r"$\Delta h$", r"$\Delta x = \Delta y = {}$"),

@@ -84,7 +84,7 @@ class MovingScene:
             dataclasses.replace(
                 event,
                 verb=VERBS[event.verb],
-                direction=OPPOSITES.get(event.direction),
+                direction=OPPOSITES.get(event.direction or ""),
                 start=last - event.end,
                 end=last - event.start,
             )

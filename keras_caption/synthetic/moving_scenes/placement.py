@@ -6,7 +6,6 @@ import numpy as np
 from keras_caption.synthetic.moving_scenes.clip import (
     DIRECTIONS,
     FRAMES,
-    MOTIONS,
     Event,
 )
 
@@ -39,7 +38,7 @@ def sample_tracks(
         track, ramp = tracks[event.actor], _ramp(event)
         if event.verb == "turn":
             track[:, 3] += ramp * (math.pi if rng.random() < 0.5 else -math.pi)
-        elif event.verb in MOTIONS:
+        elif event.direction is not None:  # a verb of `MOTIONS`
             distance = _distance(event, tracks, rng)
             track[:, :2] += distance * ramp[:, None] * DIRECTIONS[event.direction]
     groups = np.arange(count)  # objects of a group keep their distance

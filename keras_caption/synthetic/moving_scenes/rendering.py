@@ -27,6 +27,7 @@ def render(clip: MovingScene, rng: np.random.Generator) -> np.ndarray:
         for o, shade, track in zip(clip.objects, shades, clip.tracks, strict=True):
             x, y, side, angle = (float(value) for value in track[frame])
             box = (x - side / 2, y - side / 2, x + side / 2, y + side / 2)
-            draw_object(draw, o.kind, shade, tuple(c * size for c in box), angle)
+            x1, y1, x2, y2 = (c * size for c in box)
+            draw_object(draw, o.kind, shade, (x1, y1, x2, y2), angle)
         frames.append(np.asarray(image.reduce(SCALE)))
     return np.stack(frames)

@@ -71,7 +71,13 @@ class Claim:
                 self.verb == event.verb
                 or (self.verb == "move" and event.verb in MOTIONS)
             )
-            and (self.partner is None or self.partner.matches(objects[event.partner]))
+            and (
+                self.partner is None
+                or (
+                    event.partner is not None
+                    and self.partner.matches(objects[event.partner])
+                )
+            )
         )
 
 

@@ -38,10 +38,12 @@ def sample_clip(rng: np.random.Generator) -> MovingScene:
     Returns:
         `MovingScene`.
     """
-    objects, count = sample_objects(rng), rng.integers(2, 4)
+    objects, count = sample_objects(rng), int(rng.integers(2, 4))
     while True:
         events = sample_events(objects, count, rng)
-        for _ in range(ATTEMPTS if events else 0):
+        if events is None:
+            continue
+        for _ in range(ATTEMPTS):
             tracks = sample_tracks(len(objects), events, rng)
             if tracks is not None:
                 clip = MovingScene(objects, events, tracks)
@@ -50,7 +52,8 @@ def sample_clip(rng: np.random.Generator) -> MovingScene:
 
 def sample_objects(rng: np.random.Generator) -> tuple[MovingObject, ...]:
     """Samples two to four objects, no two of the same kind and colour."""
-    count, objects = rng.integers(2, 5), []
+    count = rng.integers(2, 5)
+    objects: list[MovingObject] = []
     while len(objects) < count:
         new = MovingObject(choose(rng, KINDS), choose(rng, list(COLOURS)))
         if new not in objects:
@@ -84,7 +87,7 @@ def sample_events(
             return None
         if "enter" in verbs[1:] or "leave" in verbs[:-1]:
             return None
-    partners = {event.partner for event in events} - {None}
+    partners = [event.partner for event in events if event.partner is not None]
     if any({*done[partner]} & {*PLACING} for partner in partners):
         return None
     return tuple(events)

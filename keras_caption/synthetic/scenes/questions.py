@@ -70,7 +70,7 @@ def ask(
         A list of tuples of the kind, one of `QUESTIONS`, the question and the answer,
         all str.
     """
-    asked = {}
+    asked: dict[str, tuple[str, str, str]] = {}
     for kind, count in QUESTIONS.items():
         for _ in range(count):
             form = FORMS.get(kind, _side)

@@ -89,15 +89,16 @@ def render(objects: Sequence[SceneObject], rng: np.random.Generator) -> np.ndarr
     image = Image.new("RGB", (size, size), background)
     draw = ImageDraw.Draw(image)
     for o in objects:
-        box = tuple(c * size for c in o.box)
-        draw_object(draw, o.kind, sample_shade(o.colour, rng), box)
+        x1, y1, x2, y2 = (c * size for c in o.box)
+        draw_object(draw, o.kind, sample_shade(o.colour, rng), (x1, y1, x2, y2))
     return np.asarray(image.reduce(SCALE))
 
 
 def sample_shade(colour: str, rng: np.random.Generator) -> tuple[int, int, int]:
     """Samples a shade of a colour, red, green and blue from 0 to 255."""
     shade = np.clip(np.array(COLOURS[colour]) + rng.normal(0, 10, 3), 0, 255)
-    return tuple(int(c) for c in shade)
+    red, green, blue = (int(c) for c in shade)
+    return red, green, blue
 
 
 def draw_object(

@@ -90,7 +90,7 @@ def sample_scene(rng: np.random.Generator) -> tuple[SceneObject, ...]:
     count = rng.integers(3, 9)
     kinds = list(rng.choice(KINDS, size=rng.integers(2, 6), replace=False))
     colours = list(rng.choice(list(COLOURS), size=rng.integers(2, 6), replace=False))
-    objects = []
+    objects: list[SceneObject] = []
     while len(objects) < count:
         kind, colour = str(rng.choice(kinds)), str(rng.choice(colours))
         for _ in range(20):

@@ -19,8 +19,11 @@ CATEGORIES = ("objects", "colours", "sizes", "counts", "relations")
 PLACES = ("middle", "top left", "top right", "bottom left", "bottom right")
 
 # Meanings of words and phrases.
-KIND_OF = {kind: kind for kind in KINDS} | {plural(kind): kind for kind in KINDS}
-KIND_OF["object"] = None  # any kind
+KIND_OF: dict[str, str | None] = {
+    **{kind: kind for kind in KINDS},
+    **{plural(kind): kind for kind in KINDS},
+    "object": None,  # any kind
+}
 SIZE_OF = {word: size for size, words in SIZE_WORDS.items() for word in words}
 RELATION_OF = {
     tuple(phrase.split()): relation
@@ -91,8 +94,10 @@ def scene_objects(example: dict[str, Any]) -> list[SceneObject]:
     """Converts an example of `Scenes` in NumPy to its `SceneObject`s."""
     kinds, colours = example["objects"]["kind"], example["objects"]["colour"]
     return [
-        SceneObject(KINDS[kind], list(COLOURS)[colour], tuple(map(float, box)))
-        for kind, colour, box in zip(kinds, colours, example["boxes"], strict=True)
+        SceneObject(KINDS[kind], list(COLOURS)[colour], (x1, y1, x2, y2))
+        for kind, colour, (x1, y1, x2, y2) in zip(
+            kinds, colours, example["boxes"].tolist(), strict=True
+        )
     ]
 
 

@@ -122,7 +122,9 @@ def attention_figure(runs: Sequence[FinishedRun], ids: Sequence[str] = ()) -> Fi
                 shares = frame(panel, line, weights)
                 panel.set_title(
                     "\n".join([word, *shares, *[""] * (FRAMED - len(shares))]),
-                    **{"fontsize": 7, "loc": "left", "parse_math": False},
+                    fontsize=7,
+                    loc="left",
+                    parse_math=False,
                 )
         references = [x.references[0] for x in examples if x.references]
         if references:
