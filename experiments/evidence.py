@@ -65,7 +65,7 @@ def main(arguments):
     inputs = there
     if options.detector:
         detector = kc.features.load_detector(options.detector, 0.3)
-        inputs, _ = detected(detector, photos)
+        inputs = detected(detector, photos)
     kept = [i for i, (regions, _) in enumerate(inputs) if regions.any()]
     records, objects, inputs = (
         [x[i] for i in kept] for x in (records, objects, inputs)
