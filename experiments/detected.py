@@ -31,6 +31,7 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.datasets.coco_objects import object_example
 from keras_caption.decoding import compile_function
+from keras_caption.errors import NoTextError
 from keras_caption.formats.coco import read_instances
 from keras_caption.objects.object_words import said_several, several_of_one
 from keras_caption.prepare.listing import list_images
@@ -166,11 +167,28 @@ def detected(detector, photos):
 
 
 def captions_of(inputs, model, **options):
-    """Captions of pairs of regions and boxes."""
+    """Captions of pairs of regions and boxes, `""` where the options leave none."""
     texts = []
     for batch in batches_of(inputs):
-        texts += model.generate(batch, batch_size=BATCH_SIZE, **options)
+        try:
+            texts += model.generate(batch, batch_size=BATCH_SIZE, **options)
+        except NoTextError:  # of one image
+            texts += [caption_of(x, model, **options) for x in images_of(batch)]
     return texts
+
+
+def caption_of(image, model, **options):
+    try:
+        [text] = model.generate(image, **options)
+    except NoTextError:
+        return ""
+    return text
+
+
+def images_of(batch):
+    """Batches of one image each."""
+    for i in range(len(batch["regions"])):
+        yield {name: x[i : i + 1] for name, x in batch.items()}
 
 
 def log_probability(records, model, inputs):

@@ -76,18 +76,21 @@ def main(arguments):
     inputs = there
     if options.detector:
         detector = kc.objects.load_detector(options.detector, 0.3)
-        inputs, _ = detected(detector, photos)
+        inputs = detected(detector, photos)
     kept = [i for i, (regions, _) in enumerate(inputs) if regions.any()]
     records, objects, inputs = (
         [x[i] for i in kept] for x in (records, objects, inputs)
     )
+    without = captions_of(inputs, model, evidence=False, length_penalty=0.0)
+    saved = captions_of(inputs, model)
+    kept = [i for i, texts in enumerate(zip(without, saved, strict=True)) if all(texts)]
+    print(f"\n{len(saved) - len(kept):,} images have no caption")
+    records, objects, without, saved = (
+        [x[i] for i in kept] for x in (records, objects, without, saved)
+    )
     references = {r.image_id: r.captions for r in records}
     rows = []
-    for name, decoding in (
-        ("without evidence", {"evidence": False, "length_penalty": 0.0}),
-        ("as saved", {}),
-    ):
-        texts = captions_of(inputs, model, **decoding)
+    for name, texts in ("without evidence", without), ("as saved", saved):
         faults = [
             unsupported(text, record.captions, annotated)
             for text, record, annotated in zip(texts, records, objects, strict=True)
@@ -104,7 +107,7 @@ def main(arguments):
         words = np.mean([len(text.split()) for text in texts])
         shares += [np.mean(named), cider_d]
         rows.append([name, *(f"{100 * x:.1f}" for x in shares), f"{words:.1f}"])
-    print(f"\n{len(records):,} images\n")
+    print(f"{len(records):,} images\n")
     header = ["", *SHOWN, "annotated of named", "CIDEr-D", "words"]
     print(kc.evaluation.markdown_table(header, rows))
 

@@ -4,9 +4,9 @@ r"""A captioner in other engines: its captions, and how fast they are.
         coco_objects coco_val2017
 
 captions the test split of a dataset by beam search with what `keras-caption export`
-writes for OpenVINO, also in its own precision, ONNX Runtime and LiteRT. Times are of
-the CPU, all threads together, for an image in batches of 50 and for one alone. Without
-arguments, it is `saved_models/ngsan_scenes.keras` and `scenes`.
+writes for OpenVINO, also in its own precision, for ONNX Runtime and for LiteRT, also in
+int8. Times are of the CPU, all threads together, for an image in batches of 50 and for
+one alone. Without arguments, it is `saved_models/ngsan_scenes.keras` and `scenes`.
 """
 
 import pathlib
@@ -34,7 +34,7 @@ def onnx_runner(folder):
 
 
 def litert_runner(folder):
-    path = str(folder / "litert" / "model.tflite")
+    path = str(folder / "model.tflite")
     run = Interpreter(path, num_threads=2).get_signature_runner()
     return lambda feed: run(**feed)["tokens"]
 
@@ -67,11 +67,13 @@ def main(path="saved_models/ngsan_scenes.keras", dataset="scenes", data_dir=None
         folder = pathlib.Path(folder)
         for engine in ("openvino", "onnx", "litert"):
             kc.serving.export_engine(model, folder / engine, engine)
+        kc.serving.export_engine(model, folder / "int8", "litert", "int8")
         runners = {
             "OpenVINO": openvino_runner(folder, INFERENCE_PRECISION_HINT="f32"),
             "OpenVINO, its precision": openvino_runner(folder),
             "ONNX Runtime": onnx_runner(folder),
-            "LiteRT": litert_runner(folder),
+            "LiteRT": litert_runner(folder / "litert"),
+            "LiteRT, int8": litert_runner(folder / "int8"),
         }
         engines = {name: Engine(model, run) for name, run in runners.items()}
         models = {"keras_caption": model, **engines}

@@ -12,6 +12,7 @@ from keras_caption.validation import describe
 
 # Who speaks. An unknown role would hide the message of the user.
 Role = Literal["user", "assistant", "system", "developer", "tool", "function"]
+OF_USER = "where the role is user"  # of a field of messages
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Message:
         place: str, name of the message in the request, such as `"messages[0]"`.
         role: str, such as `"user"`.
         text: str.
+        text_place: str, name of the text in the request.
         images: dict from the place of an image in the request to its address, or to its
             content in base64.
     """
@@ -29,6 +31,7 @@ class Message:
     place: str
     role: str
     text: str
+    text_place: str
     images: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -39,6 +42,9 @@ class Chat:
     Attributes:
         model: str, name of a served model.
         messages: List of `Message`, the oldest first.
+        text_field: str, where the text of a user stands in requests of this form, such
+            as `"messages[].content"`.
+        image_field: str, where an image of a user stands.
         n: int, number of texts, or `None` for one.
         stream: bool, whether the reply comes as events.
         stream_usage: bool, whether an event has the numbers of tokens.
@@ -46,6 +52,8 @@ class Chat:
 
     model: str
     messages: list[Message]
+    text_field: str
+    image_field: str
     n: int | None = None
     stream: bool = False
     stream_usage: bool = False
@@ -103,15 +111,17 @@ def read_body(content: bytes, schema: type[pydantic.BaseModel]) -> Any:
     if not content.strip():
         raise InputError("The request has no body: it should be a JSON object.")
     try:
-        return schema.model_validate_json(content)
+        return schema.model_validate_json(content, strict=True)
     except pydantic.ValidationError as error:
         raise InputError(
             f"The request is no chat: {describe(error, content)}."
         ) from None
 
 
-def record_of(chat: Chat, reads: Sequence[str]) -> dict[str, Any]:
-    """The record that a model is to answer.
+def record_of(
+    chat: Chat, reads: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The record that a model is to answer, and where its values stand in the request.
 
     A photo is the newest image of the user's messages, and a question about it, or a
     sentence to translate, is their newest text, whether it is in the message of the
@@ -121,23 +131,32 @@ def record_of(chat: Chat, reads: Sequence[str]) -> dict[str, Any]:
         chat: `Chat`.
         reads: Sequence of str, names that a record of the model may have.
 
+    Returns:
+        dict of values; and dict of their places, by the same names.
+
     Raises:
         InputError: If there is no image or no text that the model reads, the newest
             message with images has several, or an image is not in the request itself.
     """
     messages = [message for message in chat.messages if message.role == "user"]
-    texts = [message.text for message in messages if message.text.strip()]
-    record = {}
+    with_text = [message for message in messages if message.text.strip()]
+    record, places = {}, {}
     for name in "source", "question":
         if name in reads:
-            if not texts:
-                raise InputError(f"The chat has no text, the {name} that {READS}.")
-            record[name] = texts[-1]
+            if not with_text:
+                raise InputError(
+                    f"The chat has no text, the {name} that the model reads, in "
+                    f"{chat.text_field}."
+                )
+            record[name] = with_text[-1].text
+            places[name] = with_text[-1].text_place
     if "source" in record:
-        return record
+        return record, places
     with_images = [message for message in messages if message.images]
     if not with_images:
-        raise InputError(f"The chat has no image, which {READS}.")
+        raise InputError(
+            f"The chat has no image, which the model reads, in {chat.image_field}."
+        )
     newest = with_images[-1]
     if len(newest.images) > 1:
         raise InputError(
@@ -145,10 +164,20 @@ def record_of(chat: Chat, reads: Sequence[str]) -> dict[str, Any]:
             "reads one."
         )
     [(place, image)] = newest.images.items()
-    return {"photo": photo_of(place, image), **record}
+    return {"photo": photo_of(place, image), **record}, {"photo": place, **places}
 
 
-READS = "the model reads from messages of the user"
+def in_chat(message: str, places: dict[str, str]) -> str:
+    """A message about record 0, with the places of its values in a chat.
+
+    Args:
+        message: str, of a predictor.
+        places: dict of `record_of`.
+    """
+    for name, place in places.items():
+        for value in (f"The {name} of record 0", f"`{name}` of record 0"):
+            message = message.replace(value, place)
+    return message.replace("Sentence 0", places.get("source", "Sentence 0"))
 
 
 def photo_of(place: str, image: str) -> bytes:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from keras_caption.serving.chat import (
+    OF_USER,
     Chat,
     ChatForm,
     Message,
@@ -39,7 +40,10 @@ class ImagePart(pydantic.BaseModel):
     """An image in a message."""
 
     type: Literal["image_url"]
-    image_url: Annotated[ImageUrl, pydantic.BeforeValidator(as_object)]
+    image_url: Annotated[
+        ImageUrl,
+        pydantic.BeforeValidator(as_object, json_schema_input_type=str | ImageUrl),
+    ]
 
 
 Part = Annotated[TextPart | ImagePart, pydantic.Field(discriminator="type")]
@@ -82,10 +86,18 @@ def read_chat(content: bytes) -> Chat:
             for j, part in enumerate(parts)
             if isinstance(part, ImagePart)
         }
-        messages.append(Message(place, message.role, text, images))
+        said = f"{place}.content"
+        messages.append(Message(place, message.role, text, said, images))
     options = request.stream_options
-    has_usage = bool(options and options.include_usage)
-    return Chat(request.model, messages, request.n, bool(request.stream), has_usage)
+    return Chat(
+        request.model,
+        messages,
+        text_field=f"messages[].content {OF_USER}",
+        image_field=f"messages[].content[].image_url.url {OF_USER}",
+        n=request.n,
+        stream=bool(request.stream),
+        stream_usage=bool(options and options.include_usage),
+    )
 
 
 def completion(chat: Chat, reply: Reply) -> dict[str, Any]:

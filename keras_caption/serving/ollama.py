@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pydantic
 
 from keras_caption.serving.chat import (
+    OF_USER,
     Chat,
     ChatForm,
     Message,
@@ -70,8 +71,14 @@ def read_generate(content: bytes) -> Chat:
     """Reads the body of a request, see `ChatForm`."""
     request = read_body(content, GenerateRequest)
     images = images_of("images", request.images)
-    message = Message("The request", "user", request.prompt or "", images)
-    return Chat(request.model, [message], stream=request.stream is not False)
+    text = request.prompt or ""
+    return Chat(
+        request.model,
+        [Message("The request", "user", text, "prompt", images)],
+        text_field="prompt",
+        image_field="images",
+        stream=request.stream is not False,
+    )
 
 
 def read_chat(content: bytes) -> Chat:
@@ -81,8 +88,15 @@ def read_chat(content: bytes) -> Chat:
     for i, message in enumerate(request.messages):
         images = images_of(f"messages[{i}].images", message.images)
         text = message.content or ""
-        messages.append(Message(f"messages[{i}]", message.role, text, images))
-    return Chat(request.model, messages, stream=request.stream is not False)
+        said = f"messages[{i}].content"
+        messages.append(Message(f"messages[{i}]", message.role, text, said, images))
+    return Chat(
+        request.model,
+        messages,
+        text_field=f"messages[].content {OF_USER}",
+        image_field=f"messages[].images {OF_USER}",
+        stream=request.stream is not False,
+    )
 
 
 def images_of(place: str, images: list[str] | None) -> dict[str, str]:

@@ -9,6 +9,7 @@ import pydantic
 from pydantic_core import PydanticCustomError
 
 from keras_caption.serving.chat import (
+    OF_USER,
     Chat,
     ChatForm,
     Message,
@@ -66,21 +67,30 @@ def read_response(content: bytes) -> Chat:
     """Reads the body of a request, see `ChatForm`."""
     request = read_body(content, ResponseRequest)
     if isinstance(request.input, str):
-        messages = [Message("input", "user", request.input)]
-        return Chat(request.model, messages, stream=bool(request.stream))
-    messages = []
-    for i, message in enumerate(request.input):
-        parts, place = message.content, f"input[{i}]"
-        if isinstance(parts, str):
-            parts = [TextPart(type="input_text", text=parts)]
-        text = " ".join(part.text for part in parts if isinstance(part, TextPart))
-        images = {
-            f"{place}.content[{j}].image_url": part.image_url
-            for j, part in enumerate(parts)
-            if isinstance(part, ImagePart)
-        }
-        messages.append(Message(place, message.role, text, images))
-    return Chat(request.model, messages, stream=bool(request.stream))
+        messages = [Message("input", "user", request.input, "input")]
+    else:
+        messages = [*map(to_message, range(len(request.input)), request.input)]
+    return Chat(
+        request.model,
+        messages,
+        text_field=f"input[].content {OF_USER}",
+        image_field=f"input[].content[].image_url {OF_USER}",
+        stream=bool(request.stream),
+    )
+
+
+def to_message(i: int, message: InputMessage) -> Message:
+    """A message of a request, at place `i`."""
+    parts, place = message.content, f"input[{i}]"
+    if isinstance(parts, str):
+        parts = [TextPart(type="input_text", text=parts)]
+    text = " ".join(part.text for part in parts if isinstance(part, TextPart))
+    images = {
+        f"{place}.content[{j}].image_url": part.image_url
+        for j, part in enumerate(parts)
+        if isinstance(part, ImagePart)
+    }
+    return Message(place, message.role, text, f"{place}.content", images)
 
 
 def response(chat: Chat, reply: Reply) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from keras_caption.formats.deadline import reading_until
 from keras_caption.predict import Prediction
 from keras_caption.predict.stacking import stack
 from keras_caption.serving.batcher import Batcher
-from keras_caption.serving.chat import Chat, Reply
+from keras_caption.serving.chat import Chat, Reply, in_chat
 from keras_caption.serving.chat import record_of as record_of_chat
 from keras_caption.serving.effort import check_effort
 from keras_caption.serving.limits import Limits
@@ -217,17 +217,19 @@ class Service:
         """
         begin = time.perf_counter()
 
-        def make_body():
-            record = record_of_chat(chat, find().model.reads)
-            return {"records": [record], "n": None if chat.n == 1 else chat.n}
-
-        [found], body = await self._predictions(name, find, make_body)
+        record, places = await self._in_reader(
+            name, lambda: record_of_chat(chat, find().model.reads)
+        )
+        body = {"records": [record], "n": None if chat.n == 1 else chat.n}
+        try:
+            [found], _ = await self._predictions(name, find, lambda: body)
+        except InputError as error:
+            raise InputError(in_chat(str(error), places)) from None
         texts = [text for text, _ in found.best] or [found.text]
 
         def count():
             return sum(map(find().model.count_tokens, texts))
 
-        [record] = body["records"]
         read = [x for x in record.values() if isinstance(x, str)]
         return Reply(
             texts,

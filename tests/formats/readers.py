@@ -6,8 +6,12 @@ import copy
 import gzip
 import io
 import json
+import multiprocessing
+import os
 import pathlib
 import pickle
+import subprocess
+import sys
 import tarfile
 import tempfile
 import zipfile
@@ -26,6 +30,7 @@ import pyarrow.parquet as pq
 import region_files
 import tensorflow as tf
 import torch_files
+from keras_caption.features.lite_yolox import write_yolox
 from safetensors.numpy import save_file
 
 import keras_caption as kc
@@ -33,7 +38,7 @@ from keras_caption.bulk.shards import plan
 from keras_caption.datasets import coco_objects, load_parallel
 from keras_caption.datasets.coco import CocoFiles
 from keras_caption.errors import InputError
-from keras_caption.formats import detector_files, lmdb_regions
+from keras_caption.formats import apart, detector_files, lmdb_regions
 from keras_caption.formats.arrow_folder import open_arrow
 from keras_caption.formats.caption_rows import read_caption_rows
 from keras_caption.formats.caption_texts import read_caption_texts
@@ -50,6 +55,7 @@ from keras_caption.formats.infos import read_infos
 from keras_caption.formats.items import read_items
 from keras_caption.formats.karpathy import read_split
 from keras_caption.formats.keras_files import load_keras
+from keras_caption.formats.litert_graph import LiteRTGraph
 from keras_caption.formats.msvd import list_msvd_videos
 from keras_caption.formats.ncnn_files import read_ncnn
 from keras_caption.formats.photo_metadata import describe_photo, is_described
@@ -522,6 +528,41 @@ class Here:
             return self.function(*args)
 
 
+class Forked:
+    """The process of `Apart` as a fork, which begins in milliseconds."""
+
+    def __init__(self, command, *, pass_fds, **kwargs):
+        [self.connection] = pass_fds
+        context = multiprocessing.get_context("fork")
+        self.process = context.Process(target=self.answer, args=command[-1:])
+        self.process.start()
+
+    def answer(self, argument):
+        os.closerange(3, self.connection)  # the caller's end, whose close is the end
+        os.closerange(self.connection + 1, 4096)
+        sys.argv[1:] = [argument]
+        apart.answer_calls()
+
+    def wait(self, timeout=None):
+        self.process.join(timeout)
+        if self.process.exitcode is None:
+            raise subprocess.TimeoutExpired("fork", timeout)
+        return self.process.exitcode
+
+    def kill(self):
+        self.process.kill()
+
+
+@mock.patch.object(subprocess, "Popen", Forked)
+def read_lmdb(folder):
+    return read_regions(folder / "lmdb")
+
+
+@mock.patch.object(subprocess, "Popen", Forked)
+def read_detector_of_litert(folder):
+    run_detector(folder / "detector.tflite")
+
+
 @mock.patch.object(lmdb_regions, "Apart", Here)
 def read_lmdb_record(folder):
     """Reads an LMDB with a record: damaged pages would end the process, in C."""
@@ -530,6 +571,16 @@ def read_lmdb_record(folder):
         with lmdb.open(path, map_size=2**20) as file, file.begin(write=True) as writing:
             writing.put(b"8", content)
         return read_regions(pathlib.Path(path))
+
+
+def write_lmdb(folder):
+    write_lmdb_record(folder)
+    record = (folder / "record.pkl").read_bytes()
+    (folder / "record.pkl").unlink()
+    opened = lmdb.open(str(folder / "lmdb"), map_size=2**20, lock=False)
+    with opened as file, file.begin(write=True) as writing:
+        for i in range(20):
+            writing.put(str(i).encode(), record)
 
 
 def write_arrow(folder):
@@ -561,9 +612,34 @@ def write_detector(folder):
 
 @mock.patch.object(detector_files, "Apart", Here)
 def read_detector(folder):
-    detector = open_detector(folder / "detector.onnx")
+    run_detector(folder / "detector.onnx")
+
+
+def run_detector(path):
+    detector = open_detector(path)
     shape = (1, 3, 64, 64) if detector.channels_first else (1, 64, 64, 3)
     detector.run(np.zeros(shape, "float32"))
+
+
+def write_detector_of_litert(folder):
+    graph = LiteRTGraph()
+    image = graph.input("image", (1, 64, 64, 3))
+    scaled = graph.add(
+        "MUL", [image, graph.constant(np.float32(2))], image.shape, "Mul"
+    )
+    axes = graph.constant(np.int32([1, 2]))
+    means = graph.add("MEAN", [scaled, axes], (1, 3), "Reducer", keepDims=False)
+    graph.write(folder / "detector.tflite", {"logits": means})
+
+
+def write_yolox_network(folder):
+    network = onnx_detectors.yolox_network(np.random.default_rng(0))
+    onnx_detectors.write(folder / "yolox.onnx", *network)
+
+
+def convert_yolox(folder):
+    with tempfile.TemporaryDirectory() as made:
+        write_yolox(folder / "yolox.onnx", pathlib.Path(made, "yolox"))
 
 
 def write_described(folder):
@@ -686,6 +762,7 @@ READERS = {
         lambda folder: (folder / "val.txt").write_text("#\nv_1_2 A dog.\nw_0_1 It.\n"),
         lambda folder: tuple(list_msvd_videos(folder / "val.txt").splits),
     ),
+    "lmdb": Reader(write_lmdb, read_lmdb, ("*.mdb",)),
     "lmdb_record": Reader(write_lmdb_record, read_lmdb_record),
     "arrow": Reader(write_arrow, read_arrow),
     "img2dataset": Reader(
@@ -693,6 +770,8 @@ READERS = {
         lambda folder: tuple(read_img2dataset(folder / "00000.parquet")),
     ),
     "detector": Reader(write_detector, read_detector),
+    "detector_of_litert": Reader(write_detector_of_litert, read_detector_of_litert),
+    "yolox_network": Reader(write_yolox_network, convert_yolox),
     "described_photo": Reader(write_described, read_described),
     "video_lists": Reader(
         write_video_lists,

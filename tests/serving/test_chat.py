@@ -10,8 +10,8 @@ import httpx
 import openai
 import pytest
 
-import keras_caption as kc
 from keras_caption.serving import Limits, Prediction, Server
+from keras_caption.serving.records import photo_of
 
 PHOTO = b"\xff\xd8photo"
 URI = f"data:image/jpeg;base64,{base64.b64encode(PHOTO).decode()}"
@@ -38,8 +38,9 @@ class Echo:
         return len(text.split())
 
     def read(self, record, place=0, max_pixels=0):
-        if not {*record} <= {*self.reads} or record.get("photo", PHOTO) != PHOTO:
-            raise kc.InputError("The photo of record 0 is no image.")
+        assert {*record} <= {*self.reads}
+        if record.get("photo", PHOTO) != PHOTO:
+            photo_of(record["photo"], place, max_pixels)
         return record
 
     def answer(self, examples, *, n=None, attention=False):
@@ -60,9 +61,9 @@ def client(tmp_path):
 
 
 @contextlib.contextmanager
-def serving(tmp_path):
+def serving(tmp_path, max_body=1000):
     (tmp_path / "model.keras").touch()
-    server = Server(Limits(max_body=1000), token="s3cret")
+    server = Server(Limits(max_body=max_body), token="s3cret")
     for name, reads in (
         ("captioner", ("photo",)),
         ("answerer", ("photo", "question")),
@@ -147,7 +148,10 @@ def test_a_question_and_its_image_may_be_in_several_messages(client):
     assert answer(ask(text("What?"), address)) == expected
     said = ask(text("Ja.")), {"role": "user", "content": ""}
     assert answer(*said, model="translator") == "source "
-    with pytest.raises(openai.BadRequestError, match="has no text, the question that"):
+    missing = (
+        r"has no text, the question .*, in messages\[\]\.content where the role is"
+    )
+    with pytest.raises(openai.BadRequestError, match=missing):
         answer({"role": "system", "content": "What?"}, ask(image()))
     with pytest.raises(openai.BadRequestError, match="has no text, the source that"):
         answer(ask(text("\n")), model="translator")
@@ -172,6 +176,11 @@ def test_responses_are_given_whole_and_as_streams(client):
         ({"input": [{"role": "user", "content": [{"type": "text"}]}]}, "input[0].cont"),
         ({"previous_response_id": "resp_1"}, "previous_response_id: Conversations"),
         ({"input": 1}, "input: Input should be a valid string or a valid array, rec"),
+        (
+            {"input": "What?"},
+            "no image, which the model reads, in input[].content[].im",
+        ),
+        ({"input": [ask(parts[1])]}, "the question that the model reads, in input[].c"),
     ):
         with pytest.raises(openai.BadRequestError) as found:
             create(**{**chat, **wrong})
@@ -229,7 +238,11 @@ def test_galleries_of_ollama_are_answered(client):
             400,
             "images[0]: Input should be a v",
         ),
+        ("generate", {**generate, "prompt": " "}, 400, "the model reads, in prompt."),
+        ("generate", {**generate, "images": []}, 400, "the model reads, in images."),
+        ("generate", {**generate, "images": ["AAAA"]}, 400, "images[0] is not an im"),
         ("chat", {**chat, "messages": [{"role": 1}]}, 400, "messages[0].role: Input"),
+        ("chat", {**chat, "messages": [said]}, 400, "reads, in messages[].images whe"),
         ("chat", {**chat, "model": "llava"}, 404, "There is no model llava."),
         ("show", {"model": "llava:latest"}, 404, "There is no model llava."),
         ("pull", {"model": "llava"}, 404, "There is no /api/pull here"),
@@ -277,14 +290,17 @@ def test_a_wrong_chat_is_refused_in_one_sentence(client):
     assert "no address is fetched" in refused(bad, ask(address))
     path = pathlib.Path(__file__).as_uri()
     assert "no address is fetched" in refused(bad, ask(image(path)))
-    assert "has no image" in refused(bad, ask(text("Hello")))
+    where = "has no image, which the model reads, in messages[].content[].image_url.url"
+    assert where in refused(bad, ask(text("Hello")))
     several = refused(bad, ask(image()), ask(image(), image()))
     assert several.startswith("messages[1] has 2 images: send one")
     assert "is no base64" in refused(bad, ask(image("data:image/png;base64,!")))
-    assert "is no image" in refused(bad, ask(image("data:image/png;base64,AAAA")))
+    photo = refused(bad, ask(text("A dog.")), ask(image("data:image/png;base64,AAAA")))
+    assert photo.startswith("messages[1].content[0].image_url.url is not an image")
     assert "is no chat: messages" in refused(bad)
     assert "messages[0].content" in refused(bad, ask({"type": "input_audio"}))
     assert "`n` of a request" in refused(bad, ask(image()), n=99)
+    assert "n: Input should be a valid integer" in refused(bad, ask(image()), n="2")
     missing = refused(openai.NotFoundError, ask(image()), model="gpt-4o")
     assert missing == "There is no model gpt-4o."
     long = image(URI + "A" * 1000)

@@ -5,8 +5,9 @@
 
 Each round reads mutations of a reader's files, see `tests/formats/test_fuzz.py`, with
 another seed, in a process of its own: damage may end a process in C. Minutes are those
-of the processor. Prints the counts of each reader, and ends with an error if a mutation
-ended a process, or was refused by anything but one sentence. Ctrl-C ends it earlier.
+of the processor, all readers together; each gets an equal share. Prints the counts of
+each reader, and ends with an error if a mutation ended a process, or was refused by
+anything but one sentence. Ctrl-C ends it earlier.
 """
 
 import argparse
@@ -30,8 +31,12 @@ LIMIT, WAIT = 120, 1200  # seconds of the processor, and of the clock, of a roun
 
 
 def run_round(name, folder, seed):
-    """Reads mutations in a child; returns how many it refused, or why it ended."""
-    from test_fuzz import fuzz
+    """Reads mutations in a child.
+
+    Returns:
+        Numbers of mutations and of refused ones, or a str that says why it ended.
+    """
+    from test_fuzz import MUTATIONS, fuzz
 
     reading, writing = os.pipe()
     child = os.fork()
@@ -42,7 +47,8 @@ def run_round(name, folder, seed):
         try:
             messages = fuzz(name, folder, seed=seed)
             wrong = [x for of in messages.values() for x in of if "\n" in x]
-            said = wrong[0] if wrong else f"={sum(map(len, messages.values()))}"
+            counts = len(messages) * MUTATIONS, sum(map(len, messages.values()))
+            said = wrong[0] if wrong else f"={counts[0]} {counts[1]}"
         except BaseException:
             said = traceback.format_exc(limit=-3)
         os.write(writing, said.encode())
@@ -53,7 +59,7 @@ def run_round(name, folder, seed):
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         return signal.Signals(os.WTERMSIG(status)).name
-    return int(said[1:]) if said.startswith("=") else said
+    return tuple(map(int, said[1:].split())) if said.startswith("=") else said
 
 
 def main():
@@ -62,30 +68,33 @@ def main():
     parser.add_argument("--minutes", type=float, default=20, help="of the processor")
     options = parser.parse_args()
     from readers import READERS
-    from test_fuzz import MUTATIONS
 
     names = options.names or [*READERS]
-    rounds, refused = collections.Counter(), collections.Counter()
-    failures, seed = [], 0
+    rounds, read, refused = (collections.Counter() for _ in range(3))
+    spent, failures = collections.Counter(dict.fromkeys(names, 0.0)), []
     with contextlib.suppress(KeyboardInterrupt):
-        while seconds() < 60 * options.minutes and len(failures) < 20:
-            seed += 1
-            for name in names:
-                with tempfile.TemporaryDirectory() as folder:
-                    found = run_round(name, pathlib.Path(folder), seed)
-                rounds[name] += 1
-                if isinstance(found, int):
-                    refused[name] += found
-                else:
-                    failures.append((name, seed, found))
-                    print(f"{name}, seed {seed}: {found}", flush=True)
-    for name in names:
-        print(f"  {name}: {rounds[name]} rounds, {refused[name]:,} sentences")
-    print(
-        f"{rounds.total():,} rounds of {MUTATIONS} mutations of each file, "
-        f"{refused.total():,} sentences, {len(failures)} failures, "
-        f"{seconds() / 60:.0f} minutes"
-    )
+        while spent.total() < 60 * options.minutes and len(failures) < 20:
+            name, begun = min(names, key=spent.get), seconds()
+            rounds[name] += 1
+            with tempfile.TemporaryDirectory() as folder:
+                found = run_round(name, pathlib.Path(folder), rounds[name])
+            spent[name] += seconds() - begun
+            if isinstance(found, str):
+                failures.append(name)
+                print(f"{name}, seed {rounds[name]}: {found}", flush=True)
+            else:
+                read[name] += found[0]
+                refused[name] += found[1]
+    lines = {
+        name: (rounds[name], read[name], refused[name], spent[name]) for name in names
+    }
+    lines["all"] = [*map(sum, zip(*lines.values(), strict=True))]
+    for name, (rounds_, read_, refused_, time) in lines.items():
+        print(
+            f"  {name}: {read_:,} mutations in {rounds_:,} rounds, {refused_:,} "
+            f"sentences, {time / 60:.1f} minutes"
+        )
+    print(f"{len(failures)} failures")
     sys.exit(bool(failures))
 
 

@@ -8,8 +8,6 @@ senders (1 min): hundreds of slow senders keep nobody out.
 chunks (1 min): endless bodies are refused, and memory stays.
 swap (5 min): new versions under load take over, and no request fails.
 mixed (15 min): 10,000 requests, right and wrong, to models of all kinds; none is 5xx.
-chats (10 s): 400 bodies of chats, each with one wrong value; none is 5xx, the sentence
-    names the value, and the server asks for no address.
 
 Each prints its counts, and ends with an error if one is wrong. A detector is read from
 KERAS_CAPTION_DATA, if it is set.
@@ -489,111 +487,7 @@ def mixed(count=10_000):
     assert counts["again"] < count / 1000 + 2
 
 
-# === Bodies of chats ===
-
-
-def chat_bodies():
-    """A right body for each form of chats, by its path."""
-    photo = base64.b64encode(b"\xff\xd8photo").decode()
-    uri = f"data:image/jpeg;base64,{photo}"
-    said = {"role": "assistant", "content": "Which?"}
-    texts = {"type": "text", "text": "What?"}, {"type": "input_text", "text": "What?"}
-    images = (
-        {"type": "image_url", "image_url": {"url": uri, "detail": "low"}},
-        {"type": "input_image", "image_url": uri, "detail": "auto"},
-    )
-    chat, answer = (
-        [
-            {"role": "user", "content": [*parts]},
-            said,
-            {"role": "user", "content": "So?"},
-        ]
-        for parts in zip(texts, images, strict=True)
-    )
-    asked = {"role": "user", "content": "What?", "images": [photo]}
-    options = {"temperature": 0.5}
-    streams = {"stream": True, "stream_options": {"include_usage": True}}
-    return {
-        "/v1/chat/completions": {"messages": chat, "n": 2, **options, **streams},
-        "/v1/responses": {"input": answer, "stream": False, **options},
-        "/api/generate": {"prompt": "What?", "images": [photo], "options": options},
-        "/api/chat": {"messages": [asked, said], "stream": True, "options": options},
-    }
-
-
-def places_of(content, before=""):
-    """The name of every value of a body, with its container and its key."""
-    for key in content if isinstance(content, dict) else range(len(content)):
-        name = f"{before}[{key}]" if isinstance(key, int) else f"{before}.{key}"
-        yield name.removeprefix("."), content, key
-        if isinstance(content[key], dict | list):
-            yield from places_of(content[key], name.removeprefix("."))
-
-
-MISSING = object()
-
-
-def chats(count=100):
-    from test_chat import serving
-
-    rng, counts, unnamed = (
-        random.Random(0),
-        collections.Counter(),
-        collections.Counter(),
-    )
-    asked, ours = [], set()
-
-    def watch(event, arguments):
-        if event in ("socket.connect", "socket.getaddrinfo"):
-            asked.append(str(arguments[1]))
-
-    with tempfile.TemporaryDirectory() as folder, serving(pathlib.Path(folder)) as url:
-        host, _, port = url.removeprefix("http://").rpartition(":")
-        ours = {str((host, int(port))), port}
-        sys.addaudithook(watch)
-        address = f"http://{host}:1/a.jpg"
-        wrong = (MISSING, None, True, -1, 10**400, "", "x", "\ud800", address, [], {})
-        wrong += (
-            [[]],
-            [None],
-            {"x": 1},
-            "data:,x",
-            "data:image/png;base64,!",
-            [address],
-        )
-        with httpx.Client(headers={"Authorization": "Bearer s3cret"}) as http:
-            for path, body in chat_bodies().items():
-                body["model"] = "answerer"
-                names = [name for name, _, _ in places_of(body)]
-                for name, value in rng.choices(
-                    [(name, value) for name in names for value in wrong], k=count
-                ):
-                    changed = json.loads(json.dumps(body))
-                    _, container, key = next(
-                        x for x in places_of(changed) if x[0] == name
-                    )
-                    if value is MISSING:
-                        del container[key]
-                    else:
-                        container[key] = value
-                    answer = http.post(url + path, content=json.dumps(changed))
-                    counts[answer.status_code] += 1
-                    assert answer.status_code < 500, (path, name, value, answer.text)
-                    if answer.status_code == 200:  # nothing that a model reads
-                        continue
-                    error = answer.json()["error"]
-                    said = error if isinstance(error, str) else error["message"]
-                    assert "\n" not in said, said
-                    before, _, field = name.rpartition(".")
-                    if not (name in said or (before in said and field in said)):
-                        unnamed[said[:100]] += 1
-    print(f"  {counts.total()} bodies: {dict(counts)}")
-    print(f"  {unnamed.total()} without the name of the value: {dict(unnamed)}")
-    print(f"  {len(asked)} connections, all of the client: {not {*asked} - ours}")
-    assert not {*asked} - ours
-
-
-SCENARIOS = {x.__name__: x for x in (terminate, senders, chunks, swap, mixed, chats)}
+SCENARIOS = {x.__name__: x for x in (terminate, senders, chunks, swap, mixed)}
 
 
 def main():
