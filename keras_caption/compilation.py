@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import contextvars
 import errno
 import functools
 import hashlib
@@ -203,6 +204,46 @@ def compile_function(
     import torch
 
     return torch.no_grad()(function)
+
+
+def shapes_may_change() -> bool:
+    """Whether tensors of the graph being traced may change their shapes in a loop.
+
+    They may in TensorFlow's graphs, unless XLA compiles them or they are converted for
+    another engine, see `constant_shapes`.
+    """
+    if keras.backend.backend() != "tensorflow" or _constant_shapes.get():
+        return False
+    import tensorflow as tf
+    from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
+
+    if tf.executing_eagerly():
+        return False
+    return not GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+
+
+@contextlib.contextmanager
+def constant_shapes() -> Iterator[None]:
+    """Keeps the shapes of tensors constant in loops that are traced in a block."""
+    token = _constant_shapes.set(True)
+    try:
+        yield
+    finally:
+        _constant_shapes.reset(token)
+
+
+_constant_shapes = contextvars.ContextVar("constant_shapes", default=False)
+
+
+def growing(x: Any, axis: int) -> Any:
+    """`x` as the first value of a tensor that grows along an axis in a loop.
+
+    TensorFlow's loops take shapes that change only where no size is known.
+    """
+    import tensorflow as tf
+
+    shape = [None if i == axis else size for i, size in enumerate(x.shape)]
+    return tf.compat.v1.placeholder_with_default(x, shape)
 
 
 def one_after_another(first: Any, second: Any) -> tuple[Any, Any]:

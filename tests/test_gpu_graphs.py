@@ -204,7 +204,7 @@ def test_a_gpu_runs_all_of_a_graph_and_xla_compiles_it(name):
 def test_a_variable_that_no_gpu_holds_is_found(monkeypatch):
     monkeypatch.setattr(cider_d, "TABLE_DTYPE", "int32")
     function, arguments = self_critical("san")
-    graph = tf.function(function, autograph=False)
+    graph = tf.function(function, autograph=False, jit_compile=True)
     problems = problems_of(graph.get_concrete_function(*arguments))
     assert problems.without_kernel == {"VarHandleOp int32"}
 

@@ -1,15 +1,17 @@
-"""Beam search of a translator, against CTranslate2 with the same weights.
+"""Beam search of a translator, against CTranslate2 and LiteRT with the same weights.
 
-    pip install ctranslate2
+    pip install ctranslate2 ai-edge-litert
     python experiments/benchmarks/against_ctranslate2.py
 
-CTranslate2 runs what `keras-caption export --format ctranslate2` writes, in float32 and
+CTranslate2 and LiteRT run what `keras-caption export` writes for them, in float32 and
 in int8; see `forced_translation.py`.
 """
 
 import functools
+import pathlib
 import tempfile
 
+import keras_caption as kc
 from experiments.benchmarks.forced_translation import (
     BEAM_SIZE,
     LENGTH,
@@ -17,7 +19,7 @@ from experiments.benchmarks.forced_translation import (
     cores,
     make_model,
 )
-from keras_caption.serving import export_ctranslate2
+from keras_caption.serving import export_ctranslate2, export_engine
 
 
 def ctranslate2(work, precision="float32"):
@@ -38,10 +40,27 @@ def ctranslate2(work, precision="float32"):
     )
 
 
+def litert(work, precision="float32"):
+    from ai_edge_litert.interpreter import Interpreter
+
+    model = make_model(work)
+    model.decoding = kc.decoding.Decoding(
+        beam_size=BEAM_SIZE, max_length=LENGTH, min_length=LENGTH
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "translator"
+        export_engine(model, path, "litert", precision)
+        content = (path / "model.tflite").read_bytes()
+    engine = Interpreter(model_content=content, num_threads=cores())
+    return functools.partial(engine.get_signature_runner(), source=work.sources)
+
+
 if __name__ == "__main__":
     compare(
         {
             "CTranslate2": ctranslate2,
             "CTranslate2, int8": functools.partial(ctranslate2, precision="int8"),
+            "LiteRT": litert,
+            "LiteRT, int8": functools.partial(litert, precision="int8"),
         }
     )

@@ -119,8 +119,9 @@ class Beam(Search):
 
     def _reorder(self, rows, places):
         """Reorders the rows of each beam, `(beams * places, ...)`."""
-        by_beam = ops.reshape(rows, (-1, self.places, *rows.shape[1:]))
-        return ops.reshape(take_by_row(by_beam, places), (-1, *rows.shape[1:]))
+        rest = ops.shape(rows)[1:]
+        by_beam = ops.reshape(rows, (-1, self.places, *rest))
+        return ops.reshape(take_by_row(by_beam, places), (-1, *rest))
 
     def extend(
         self, values: dict[str, Any], scores: Any, log_probs: Any

@@ -9,7 +9,7 @@ from keras_caption.decoding.sampling import (
     sample_tokens,
     sequences_per_example,
 )
-from keras_caption.decoding.search import repeat_rows
+from keras_caption.decoding.search import cache_length, repeat_rows
 from keras_caption.text import PAD
 
 
@@ -45,7 +45,7 @@ def scheduled_sampling(
         Neural Networks", NeurIPS 2015.
     """
     rows, length = ops.shape(tokens)
-    state = decoder.start(memory, length=length)
+    state = decoder.start(memory, length=cache_length(decoder, length))
     first_cache = repeat_rows(state["cache"], sequences_per_example(state, rows))
     replaced = ops.logical_and(coins < probability, tokens != PAD)
     positions = ops.arange(length)

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Float32, Int, Int32
 from keras import ops, tree
 
 from keras_caption.arguments import Tensor
+from keras_caption.compilation import shapes_may_change
 from keras_caption.decoding.hook import with_hooks
 from keras_caption.decoding.rules import NEG_INF, Step, choosing_scores
 from keras_caption.decoding.take_by_row import take_by_row
@@ -20,7 +21,8 @@ class Search(abc.ABC):
 
     Args:
         decoder: Has `start(memory, length) -> state` and
-            `step(tokens, state, index) -> (logits, state)`.
+            `step(tokens, state, index) -> (logits, state)`; and may have `can_grow`,
+            see `keras_caption.models.TokenDecoder`.
         options: `Decoding`. Options that are text are ignored: their tokens are in
             `per_example`.
         per_example: dict of tensors `(batch, ...)`, values that differ between
@@ -77,7 +79,10 @@ class Search(abc.ABC):
 
     def start(self, encoded: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the decoder's memory of an encoder's output, and the first values."""
-        state = self.decoder.start(encoded, length=self.options.max_length)
+        return self._start(encoded, self.options.max_length)
+
+    def _start(self, encoded, length):
+        state = self.decoder.start(encoded, length=length)
         return state["memory"], self.begin(state)
 
     def run(self, encoded: Any) -> tuple[Tensor, Tensor]:
@@ -89,7 +94,9 @@ class Search(abc.ABC):
         Returns:
             `results`.
         """
-        memory, first = self.start(encoded)
+        memory, first = self._start(
+            encoded, cache_length(self.decoder, self.options.max_length)
+        )
         # The memory is a constant of the loop: only `values` is carried from step to
         # step.
         _, values = ops.while_loop(
@@ -114,6 +121,15 @@ class Search(abc.ABC):
     def option(self, name: str, values: dict[str, Any]) -> Any:
         """Returns the value of an option, or a tensor with a value for each row."""
         return values["per_example"].get(name, getattr(self.options, name))
+
+
+def cache_length(decoder: Any, max_length: Any) -> Any:
+    """Returns the length of a decoder's cache in a loop: `None` if it grows there.
+
+    Attention to a cache that grows computes nothing for positions to come.
+    """
+    can_grow = getattr(decoder, "can_grow", False) and shapes_may_change()
+    return None if can_grow else max_length
 
 
 def is_hypothesis(scores: Float32[Tensor, "..."]) -> Any:

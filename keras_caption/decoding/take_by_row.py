@@ -21,7 +21,7 @@ def take_by_row(values: Tensor, places: Int[Tensor, "rows count"]) -> Any:
     Returns:
         `(rows, count, ...)`.
     """
-    rest = values.shape[2:]
+    rest = ops.shape(values)[2:]
     if keras.backend.backend() == "jax":
         places = ops.reshape(places, (*places.shape, *[1] * len(rest)))
         return ops.take_along_axis(values, places, axis=1)

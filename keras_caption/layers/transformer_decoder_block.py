@@ -1,12 +1,24 @@
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
 from keras_caption.arguments import Shape, Tensor
+from keras_caption.compilation import growing
 from keras_caption.layers.sockets import build_once
 from keras_caption.layers.transformer_block import BlockKeywords, TransformerBlock
+
+
+class GrowingCache(NamedTuple):
+    """Keys and values of the positions so far, to which each step adds one.
+
+    Attributes:
+        keys, values: float `(batch * C, num_heads, positions, key_dim)`.
+    """
+
+    keys: Tensor
+    values: Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -116,14 +128,24 @@ class TransformerDecoderBlock(TransformerBlock):
             memory_mask = ops.expand_dims(memory_mask, 1)
         return self.cross_attention.items(keys, values, memory_mask)
 
-    def empty_cache(self, batch_size: int, length: int) -> tuple[Tensor, Tensor]:
-        """Makes a cache of keys and values with room for `length` positions.
+    def empty_cache(
+        self, batch_size: int, length: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Makes a cache of keys and values.
 
         Positions are stored in reverse: the newest one is the first.
+
+        Args:
+            batch_size: int, number of sequences.
+            length: int, number of positions that the cache has room for; or `None`, in
+                graphs where shapes may change: each `step` adds a position.
         """
         attention = self.self_attention
-        shape = (batch_size, attention.num_heads, length, attention.key_dim)
-        return tuple(ops.zeros(shape, self.compute_dtype) for _ in range(2))
+        shape = (batch_size, attention.num_heads, length or 0, attention.key_dim)
+        empty = [ops.zeros(shape, self.compute_dtype) for _ in range(2)]
+        if length is None:
+            return GrowingCache(*(growing(x, 2) for x in empty))
+        return tuple(empty)
 
     def step(
         self,
@@ -145,17 +167,18 @@ class TransformerDecoderBlock(TransformerBlock):
         """
         attention = self.self_attention
         read = self.before(self.self_norm, inputs)
-        new = attention.project(read)
+        both = zip(attention.project(read), cache, strict=True)
         # The newest position comes first. Attention does not depend on the order of
         # keys. Writing to position `index` copies the cache in TensorFlow too, and is
         # slower.
-        cache = tuple(
-            ops.concatenate([n, c[:, :, :-1]], axis=2)
-            for n, c in zip(new, cache, strict=True)
-        )
-        positions = ops.arange(ops.shape(cache[0])[2])
-        # In reverse order, the first index + 1 places are filled.
-        past = ops.reshape(positions <= index, (1, 1, -1))
+        if isinstance(cache, GrowingCache):
+            cache = GrowingCache(*(ops.concatenate([n, c], axis=2) for n, c in both))
+            past = None
+        else:
+            cache = tuple(ops.concatenate([n, c[:, :, :-1]], axis=2) for n, c in both)
+            positions = ops.arange(ops.shape(cache[0])[2])
+            # In reverse order, the first index + 1 places are filled.
+            past = ops.reshape(positions <= index, (1, 1, -1))
         keys, values, mask = attention.items(*cache, past)
         attended = attention.attend(read, keys, values, mask=mask)
         x, _ = self._after_self_attention(inputs, attended, items)

@@ -86,6 +86,8 @@ class AoADecoder(TokenDecoder):
         Captioning and Visual Question Answering", CVPR 2018.
     """
 
+    can_grow = True  # in that the state needs no length
+
     def __init__(
         self,
         vocabulary_size: int,
@@ -204,7 +206,7 @@ class AoADecoder(TokenDecoder):
         memory: Float[Tensor, "batch M memory_dim"],
         memory_mask: Bool[Tensor, "batch M"] | None = None,
         summary: Float[Tensor, "batch dim"] | None = None,
-        length: int = 20,
+        length: int | None = 20,
     ) -> dict[str, Any]:
         """The state before the first token.
 
@@ -212,7 +214,7 @@ class AoADecoder(TokenDecoder):
             memory: `(batch, M, memory_dim)`.
             memory_mask: Optional bool `(batch, M)`.
             summary: Optional float `(batch, dim)`.
-            length: int, ignored: the state does not grow.
+            length: Ignored: the state does not grow.
         """
         return {
             "memory": self.read_memory(memory, memory_mask, summary),

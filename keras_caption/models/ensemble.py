@@ -90,8 +90,12 @@ class Ensemble(SentenceReader, Members[Generation], Generation):
         """Encodes inputs as a list of memories, one for each member's decoder."""
         return [member.encode(inputs) for member in self.members]
 
+    @property
+    def can_grow(self) -> bool:
+        return all(member.can_grow for member in self.members)
+
     def start(
-        self, memory: list[dict[str, Any]], length: int = 20
+        self, memory: list[dict[str, Any]], length: int | None = 20
     ) -> dict[str, list[Any]]:
         """The members' states before the first token."""
         states = [

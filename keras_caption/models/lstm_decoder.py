@@ -54,6 +54,8 @@ class LSTMDecoder(TokenDecoder):
         Translation", EMNLP 2015; Li, Kaiser, Bengio, Si, "Area Attention", ICML 2019.
     """
 
+    can_grow = True  # in that the state needs no length
+
     def __init__(
         self,
         vocabulary_size: int,
@@ -133,7 +135,7 @@ class LSTMDecoder(TokenDecoder):
         memory: Float[Tensor, "batch M memory_dim"],
         memory_mask: Bool[Tensor, "batch M"] | None = None,
         states: Float[Tensor, "batch num_layers 2 model_dim"] | None = None,
-        length: int = 20,
+        length: int | None = 20,
     ) -> dict[str, Any]:
         """The state before the first token.
 
@@ -142,7 +144,7 @@ class LSTMDecoder(TokenDecoder):
             memory_mask: Optional bool `(batch, M)`.
             states: Optional float `(batch, num_layers, 2, model_dim)`, hidden and cell
                 state of each LSTM.
-            length: int, ignored: the state does not grow.
+            length: Ignored: the state does not grow.
         """
         return {
             "memory": self.read_memory(memory, memory_mask),

@@ -146,12 +146,18 @@ class Seq2Seq(Generation, TaskModel):
         memory = memory if isinstance(memory, dict) else {"memory": memory}
         return {**memory, "memory_mask": self.memory_kind.memory_mask(inputs)}
 
-    def start(self, memory: dict[str, Any], length: int = 20) -> dict[str, Any]:
+    @property
+    def can_grow(self) -> bool:
+        """Whether `start` takes `length=None`, as that of our own decoders."""
+        return getattr(self.decoder, "can_grow", False)
+
+    def start(self, memory: dict[str, Any], length: int | None = 20) -> dict[str, Any]:
         """The decoder's state before the first token.
 
         Args:
             memory: dict, as `encode` returns it.
-            length: int, greatest number of tokens.
+            length: int, greatest number of tokens; or `None`, see
+                `keras_caption.models.TransformerDecoder.start`.
         """
         return self.decoder.start(**memory, length=length)
 

@@ -21,7 +21,12 @@ class TokenDecoder(KnownOutput):
 
     A subclass has `vocabulary_size`, and the methods `start` and `step`, see
     `keras_caption.models.TransformerDecoder`.
+
+    Attributes:
+        can_grow: bool, whether `start` takes `length=None`. Defaults to `False`.
     """
+
+    can_grow = False
 
     def output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
         return keras.KerasTensor((*inputs.shape, self.vocabulary_size), "float32")

@@ -56,6 +56,8 @@ class TransformerDecoder(TokenDecoder):
         and attention weights, `(batch, num_heads, C * T, M)`.
     """
 
+    can_grow = True
+
     def __init__(
         self,
         vocabulary_size: int,
@@ -119,14 +121,15 @@ class TransformerDecoder(TokenDecoder):
         self,
         memory: Float[Tensor, "batch M memory_dim"],
         memory_mask: Bool[Tensor, "batch M"] | None = None,
-        length: int = 20,
+        length: int | None = 20,
     ) -> dict[str, Any]:
         """The state before the first token.
 
         Args:
             memory: `(batch, M, memory_dim)`.
             memory_mask: Optional bool `(batch, M)`.
-            length: int, greatest number of tokens.
+            length: int, greatest number of tokens; or `None`, where the shapes of the
+                cache may change from step to step: it has no limit.
         """
         batch_size = ops.shape(memory)[0]
         items = [b.read_memory(memory, memory_mask) for b in self.blocks]

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from keras_caption.arguments import check
 from keras_caption.atomic import replacing
+from keras_caption.compilation import constant_shapes
 from keras_caption.decoding import Decoding
 from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.errors import InputError, missing_extras
@@ -133,7 +134,8 @@ def export_engine(
             raise InputError(f"A file for {NAMES[engine]} is in float32.")
         convert = functools.partial(to_litert, precision=precision)
     endpoint = endpoints_of(model)["tokens"]
-    write = convert(endpoint.traced(), model)
+    with constant_shapes():
+        write = convert(endpoint.traced(), model)
     with replacing(path, EXPORTED) as partial:
         partial.mkdir()
         write(partial)

@@ -11,10 +11,12 @@ from keras_caption.arguments import (
     Share,
     check,
 )
-from keras_caption.decoding import Decoding, policy, sample
+from keras_caption.compilation import shapes_may_change
+from keras_caption.decoding import Decoding, sample
 from keras_caption.decoding.hook import with_hooks_everywhere
 from keras_caption.decoding.random_numbers import uniform_numbers
-from keras_caption.decoding.search import chosen_log_probs, repeat_rows
+from keras_caption.decoding.rules import forbidden_log_probs
+from keras_caption.decoding.search import repeat_rows
 from keras_caption.errors import InputError, need_backend
 from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import SequenceCrossEntropy
@@ -76,7 +78,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
     A batch is a dict of the model's inputs and `references`, int32 `(B, R, T)` as for
     `CiderD`, or a tuple that begins with such a dict, as from
     `keras_caption.batches.train_batches`. The logs are means of `reward`, `baseline`,
-    `advantage`, `length` (tokens without EOS) and `entropy` (nats per token).
+    `advantage`, `length` (tokens without EOS) and `entropy` (nats per token, estimated
+    by -log p of the samples).
 
     Example:
 
@@ -268,18 +271,20 @@ class SelfCritical(ReplicaTraining, keras.Model):
             advantages: float32 `(batch * K,)`.
             states: Of the model's `read_hooks`, or `None`.
         """
+        if shapes_may_change():  # no position that is PAD in all samples
+            tokens = tokens[:, : ops.max(ops.sum(ops.cast(tokens != PAD, "int32"), 1))]
         logits = self.model.logits(shift_right(tokens), memory)
         if states:
             hooks = self.model.hooks_of(self.sampling)
             states = repeat_rows(states, self.samples)
             logits = with_hooks_everywhere(hooks, logits, tokens, states)
-        log_policy = policy(logits, self.temperature)  # (batch * K, T, vocabulary)
-        chosen = chosen_log_probs(log_policy, tokens)
-        terms = chosen * ops.expand_dims(advantages, 1)
-        entropies = -ops.sum(ops.exp(log_policy) * log_policy, axis=-1)
+        # `policy` of the sampled tokens alone, in one operation over the vocabulary.
+        scaled = logits / self.temperature + forbidden_log_probs(logits.shape[-1])
+        log_p = -ops.sparse_categorical_crossentropy(tokens, scaled, from_logits=True)
+        terms = log_p * ops.expand_dims(advantages, 1)
         logs = {
             "length": ops.sum(ops.cast(tokens > EOS, "float32"), axis=1),
-            "entropy": part_of_mean(entropies, tokens != PAD),
+            "entropy": -part_of_mean(log_p, tokens != PAD),
         }
         return -part_of_mean(terms, tokens != PAD), logs
 

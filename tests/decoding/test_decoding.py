@@ -7,6 +7,7 @@ from conftest import random_images, tiny
 from keras import ops
 
 import keras_caption as kc
+from keras_caption.compilation import constant_shapes
 from keras_caption.decoding import (
     Decoding,
     beam_search,
@@ -17,6 +18,10 @@ from keras_caption.decoding import (
     sample,
 )
 from keras_caption.decoding.best_tokens import best_tokens
+from keras_caption.layers.transformer_decoder_block import (
+    GrowingCache,
+    TransformerDecoderBlock,
+)
 from keras_caption.models import generation
 from keras_caption.text import BOS, EOS, PAD
 
@@ -294,6 +299,60 @@ def test_xla_generates_the_same_in_few_shapes(vocabulary, rng, monkeypatch):
     fewer["region_mask"] = fewer["region_mask"] & True
     model.generate(fewer, **options)
     assert {*shapes} == {(8, 8)}  # of 5 images with 7 or 6 regions
+
+
+@pytest.mark.parametrize("kind", ["areas", "ensemble"])
+def test_a_cache_that_grows_changes_no_result(
+    kind, captioner, vocabulary, rng, monkeypatch
+):
+    """As in TensorFlow's own graphs; other compilers take constant shapes."""
+    if kind == "areas":
+        model = kc.models.create(
+            "transformer_tiny",
+            source_size=20,
+            target_size=9,
+            num_layers=1,
+            model_dim=8,
+            num_heads=2,
+            feedforward_dim=8,
+            output_area=3,
+        )
+        inputs, batches = {"source": rng.integers(4, 20, (3, 5))}, (3, 1)
+    else:
+        sizes = tiny("aoanet", num_layers=1)
+        other = kc.models.create("aoanet", vocabulary=vocabulary, **sizes)
+        model = kc.models.Ensemble([captioner, other])
+        inputs, batches = random_images(rng, 3), (3,)
+    options, caches = Decoding(beam_size=3, max_length=7), []
+    step = TransformerDecoderBlock.step
+    monkeypatch.setattr(
+        TransformerDecoderBlock,
+        "step",
+        lambda self, x, items, cache, index: (
+            caches.append(type(cache)) or step(self, x, items, cache, index)
+        ),
+    )
+
+    def find(inputs):
+        inputs = model.read(inputs)
+        return model.search(options, inputs).run(model.encode(inputs))
+
+    def find_in_constant_shapes(inputs):
+        with constant_shapes():
+            return find(inputs)
+
+    functions = [
+        compile_function(function, model.variables)
+        for function in (find, find_in_constant_shapes)
+    ]
+    for batch in batches:
+        part = {name: ops.convert_to_tensor(x[:batch]) for name, x in inputs.items()}
+        (tokens, scores), (expected, others) = (
+            function(part) for function in functions
+        )
+        np.testing.assert_array_equal(tokens, expected)
+        np.testing.assert_allclose(scores, others, atol=1e-5)
+    assert {*caches} == {GrowingCache, tuple}
 
 
 def test_a_network_is_compiled_when_it_is_called_again():

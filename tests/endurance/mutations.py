@@ -57,6 +57,11 @@ MUTATIONS = [  # (file, tests), text, replacement
     (DECODER, "(positions, 1) >= positions", "(positions, 1) > positions"),
     (DECODER, "positions <= index", "positions < index"),
     (
+        ("layers/transformer_decoder_block.py", "decoding/test_decoding.py -k grows"),
+        "concatenate([n, c], axis=2)",
+        "concatenate([n, c[:, :, 1:]], axis=2)",
+    ),
+    (
         ("layers/attention_pooling.py", "models/test_mcan.py"),
         "ops.where(mask, scores, MASKED_SCORE)",
         "scores",
@@ -208,6 +213,7 @@ MUTATIONS = [  # (file, tests), text, replacement
         "true - stated",
     ),
     # === Advantages, averages and losses ===
+    (SCST, "tokens[:, : ops.max(", "tokens[:, : ops.min("),
     (SCST, "(rewards.shape[1] - 1)", "rewards.shape[1]"),
     (SCST, "return -part_of_mean(terms", "return part_of_mean(terms"),
     (MEANS, "ops.where(weights != 0, values * weights, 0.0)", "values"),

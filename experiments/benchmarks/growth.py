@@ -1,0 +1,135 @@
+"""How time and memory of a search grow with what it reads and writes.
+
+    taskset --cpu-list 0 python experiments/benchmarks/growth.py growth.csv growth.svg
+    ... growth.csv growth.svg --luo ImageCaptioning.pytorch
+
+Beam search of NG-SAN, width 3, random weights, all tokens forced: 36 regions, 50
+images, 10,000 tokens in the vocabulary and 16 of a caption, of which one at a time has
+other values. Each search has a process of its own: the CPU seconds of its second call,
+and the peak memory that the calls add to that of the model and its inputs. `--luo`
+measures Luo's toolkit too, but for 1,000 images.
+"""
+
+import argparse
+import functools
+import math
+import time
+
+import pandas as pd
+
+from experiments.benchmarks.common import arrays, in_a_process, peak_memory
+
+BASE = {"regions": 36, "images": 50, "vocabulary": 10_000, "tokens": 16}
+VALUES = {
+    "regions": (36, 100, 196),
+    "images": (1, 50, 1000),
+    "vocabulary": (10_000, 32_000),
+    "tokens": (16, 64),
+}
+BEAM_SIZE, MOST_OF_PEERS = 3, 50
+
+
+def ours(sizes):
+    import keras_caption as kc
+
+    model = kc.models.create("ngsan", vocabulary_size=sizes["vocabulary"])
+    return functools.partial(
+        model.generate_tokens,
+        arrays(sizes["images"], sizes["regions"]),
+        batch_size=sizes["images"],
+        beam_size=BEAM_SIZE,
+        max_length=sizes["tokens"],
+        min_length=sizes["tokens"],
+    )
+
+
+def luo(folder, sizes):
+    import torch
+
+    from experiments.benchmarks import luo_peer
+    from experiments.benchmarks.forced_translation import cores
+
+    torch.set_num_threads(cores())
+    luo_peer.REGIONS = sizes["regions"]
+    luo_peer.VOCABULARY_SIZE, luo_peer.WORDS = sizes["vocabulary"], sizes["tokens"]
+    return luo_peer.beam_search(folder, "transformer", sizes["images"], BEAM_SIZE)
+
+
+def measure(make, sizes):
+    """CPU seconds of the second call, and the MB that both calls add to the peak."""
+    search = make(sizes)
+    before = peak_memory()
+    search()
+    begun = time.process_time()
+    search()
+    return time.process_time() - begun, peak_memory() - before
+
+
+def exponent(first, second, name):
+    """The power of a size with which a column grows from one row to another."""
+    return math.log(second[name] / first[name]) / math.log(
+        second["value"] / first["value"]
+    )
+
+
+def draw(table, path):
+    """Draws time and memory by each of the sizes, in logarithmic scales."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.5), layout="constrained")
+    axes = figure.subplots(2, len(VALUES), sharey="row", squeeze=False)
+    for column, (size, of_size) in enumerate(table.groupby("size", sort=False)):
+        for who, rows in of_size.groupby("search", sort=False):
+            for row, name in enumerate(("CPU seconds", "MB")):
+                axes[row][column].loglog(rows["value"], rows[name], "o-", label=who)
+        ticks = [*VALUES[size]]
+        for axis in axes[:, column]:
+            axis.set_xticks(ticks, [f"{x:,}" for x in ticks])
+            axis.minorticks_off()
+            axis.grid(alpha=0.3)
+        axes[1][column].set_xlabel(size)
+    for row, name in enumerate(("CPU seconds", "MB")):
+        axes[row][0].set_ylabel(name)
+    axes[0][0].legend()
+    figure.savefig(path)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("csv", help="table to write")
+    parser.add_argument("figure", help="figure to write, PNG or SVG")
+    parser.add_argument("--luo", metavar="FOLDER")
+    options = parser.parse_args()
+    makers = {"keras_caption": ours}
+    if options.luo:
+        makers["Luo's toolkit"] = functools.partial(luo, options.luo)
+    rows, known = [], {}
+    for size, values in VALUES.items():
+        for who, make in makers.items():
+            for value in values:
+                sizes = {**BASE, size: value}
+                if make is not ours and sizes["images"] > MOST_OF_PEERS:
+                    continue
+                key = who, *sizes.values()
+                if key not in known:
+                    known[key] = in_a_process(measure, make, sizes)
+                seconds, memory = known[key]
+                row = {"size": size, "value": value, "search": who}
+                row |= {"CPU seconds": round(seconds, 2), "MB": round(memory)}
+                before = rows[-1] if rows else {}
+                if (before.get("size"), before.get("search")) == (size, who):
+                    for name in ("CPU seconds", "MB"):
+                        row[f"exponent of {name}"] = round(
+                            exponent(before, row, name), 2
+                        )
+                rows.append(row)
+                print(row, flush=True)
+    table = pd.DataFrame(rows)
+    table.to_csv(options.csv, index=False)
+    draw(table, options.figure)
+
+
+if __name__ == "__main__":
+    main()
