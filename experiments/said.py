@@ -5,25 +5,31 @@ r"""Counts what captions say of photos, and how often people say so too.
         --output before.jsonl
     python experiments/said.py before.jsonl now.jsonl --captions dataset_flickr8k.json
 
-Shares of captions that are linked to a colour, a finer name, a thing, or a place of the
-whole photo; share of photos without a caption; of those with the three most frequent
-captions; and mean number of words. "right" is the share of colours that one of the
-people gives to the same category, among categories that somebody gives one, and of
-places that one of them says, see `experiments/details.py`.
+Shares of captions that are linked to a colour, a finer name, a thing, a place of the
+whole photo, or a relation of objects but for "with" and "next to"; and to any of these,
+or to a place that objects imply, "detail". Shares of photos without a caption, and of
+those with the three most frequent captions; mean numbers of words, and of linked words,
+"content". "right" is the share of colours that one of the people gives to the same
+category, among categories that somebody gives one; of places that one of them says; and
+of persons' names that one of them gives, see `experiments/details.py`.
 """
 
 import collections
 import json
 import pathlib
+import re
 
 import numpy as np
 
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, names, start
+from keras_caption.objects.person_names import PERSON_NAMES
 from keras_caption.objects.places import PLACES, says
+from keras_caption.predict.description import NAME, OBJECT, PLACE
 from keras_caption.prepare.listing import list_images
 
-KINDS = ("colour", "name", "thing", "place")
+KINDS = ("colour", "name", "thing", "place", "relation")
+BARE = {"with", "next", "near", "beside"}  # relations of a list
 
 
 def main(arguments):
@@ -39,20 +45,30 @@ def main(arguments):
         if options.split is None or split in options.split
     }
     rows = [[path, *scores(path, references)] for path in options.files]
-    columns = [*KINDS, "none", "three", "words", "colours right", "places right"]
+    columns = [*KINDS, "detail", "none", "three", "words", "content"]
+    columns += [f"{x} right" for x in ("colours", "places", "persons")]
     print(kc.evaluation.markdown_table(["", *columns], rows))
 
 
 def scores(path, references):
-    """The values of a row, in %, but for the mean number of words."""
+    """The values of a row, in %, but for the mean numbers of words."""
     with open(path, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     rows = [row for row in rows if pathlib.Path(row["photo"]).stem in references]
     kinds = [
-        {x["kind"] for x in row["links"] if x["kind"] != "place" or not x["boxes"]}
+        {
+            x["kind"]
+            for x in row["links"]
+            if (x["kind"] != PLACE or not x["boxes"]) and x["word"] not in BARE
+        }
         for row in rows
     ]
     shares = [np.mean([kind in own for own in kinds]) for kind in KINDS]
+    detailed = [
+        any(x["kind"] != OBJECT and x["word"] not in BARE for x in row["links"])
+        for row in rows
+    ]
+    shares.append(np.mean(detailed))
     captions = [row["caption"] for row in rows]
     counts = collections.Counter(filter(None, captions))
     shares.append(np.mean([not caption for caption in captions]))
@@ -66,9 +82,17 @@ def scores(path, references):
         for link in row["links"]
         if link["word"] in PLACES and not link["boxes"]
     ]
+    persons = [
+        any(re.search(rf"\b(?:{own.words})\b", x.lower()) for x in references[photo])
+        for photo, row in by_photo.items()
+        for link in row["links"]
+        for name, own in PERSON_NAMES.items()
+        if link["kind"] == NAME and link["word"] in (name, own.plural)
+    ]
     words = np.mean([len(caption.split()) for caption in captions if caption])
-    right = [colours, np.mean(places) if places else 0.0]
-    cells = [*shares, words / 100, *right]
+    content = np.mean([len(row["links"]) for row in rows if row["caption"]])
+    right = [colours, *(np.mean(x) if x else 0.0 for x in (places, persons))]
+    cells = [*shares, words / 100, content / 100, *right]
     return [round(100 * float(x), 1) for x in cells]
 
 

@@ -117,7 +117,7 @@ def observed(second, path, there):
     objects = kc.objects.ObjectDetector.objects_of(detected, 0)
     for j, found in enumerate(objects):
         found["true"] = sorted(true_categories(found["box"], there))
-        if (0, j) in classes:
+        if (0, j) in classes and found["category"] != "person":
             found["classes"] = sparse(classes[0, j])
     said = there if isinstance(there, str) else ""
     return {"objects": objects, "classes": sparse(classes[0, None]), "said": said}

@@ -1,9 +1,9 @@
 r"""Calibrates the confidence of a captioner of detected objects on photos.
 
     python experiments/unsure.py saved_models/ngsan_coco.keras \
-        --detector yolox_nano.keras --photos flickr8k/images \
-        --captions dataset_flickr8k.json --split train --held_out val,test \
-        --true 0.8 --save calibrated.keras
+        --detector yolox_nano.keras --photos flickr8k/images,coco_mini/val2017 \
+        --captions dataset_flickr8k.json,karpathy_split.json --split train \
+        --held_out val,test --true 0.8 --second_opinion --save calibrated.keras
 
 A caption is true if each object that it names is named by a person or, with
 --instances, annotated. The confidence is the share of true captions among those with a
@@ -13,9 +13,12 @@ similar least score of a named object: an isotonic regression over photos of --s
 calibration and threshold.
 """
 
+import argparse
+
 import numpy as np
 
 import keras_caption as kc
+from experiments.details import light_second_opinion
 from experiments.detected import annotated, captions_of, read_photos
 from keras_caption.commands.command_line import Parser, names, new_file, share, start
 from keras_caption.decoding import compile_function
@@ -29,9 +32,12 @@ def main(arguments):
     parser.add_argument(
         "--detector", required=True, help="as of `keras-caption caption`"
     )
-    parser.add_argument("--photos", required=True, help="folder of photos")
-    parser.add_argument("--captions", type=names, required=True)
-    parser.add_argument("--instances", type=names, default=[])
+    parser.add_argument(
+        "--second_opinion", action="store_true", help="classify objects once more"
+    )
+    parser.add_argument("--photos", type=names, required=True, help="folders")
+    parser.add_argument("--captions", type=names, required=True, help="a file of each")
+    parser.add_argument("--instances", type=names, help="a file of each")
     parser.add_argument("--split", type=names, help="splits for the calibration")
     parser.add_argument("--held_out", type=names, help="splits for its evaluation")
     parser.add_argument(
@@ -44,26 +50,48 @@ def main(arguments):
     parser.add_argument("--save", type=new_file, help="new file for the model")
     options = parser.parse_args(arguments)
     model = kc.models.load(options.model)
-    model.extractor = kc.objects.load_detector(options.detector, 0.3)
+    if options.second_opinion:
+        model.extractor = light_second_opinion(options.detector)
+    else:
+        model.extractor = kc.objects.load_detector(options.detector, 0.3)
     model.threshold = options.true
-    least, true = outcomes(model, options)
+    least, true = outcomes(model, options, options.split)
     model.calibration = calibrate(least, true, options.steps)
     points = np.array(model.calibration)
     print(kc.evaluation.markdown_table(["least score", "true"], points.round(3)))
     if options.held_out:
-        options.split = options.held_out
-        print_reliability(model, *outcomes(model, options))
+        print_reliability(model, *outcomes(model, options, options.held_out))
     if options.save:
         model.extractor = None
         model.save(options.save)
         print(f"\nWrote {options.save}")
 
 
-def outcomes(model, options):
+def outcomes(model, options, split):
     """Each caption's least score of the objects that it names, and its truth."""
-    records, photos = read_photos(options)
-    there = annotated(records, options.instances) if options.instances else None
-    detect = compile_function(model.extractor, model.extractor.variables)
+    found = []
+    instances = options.instances or [None] * len(options.photos)
+    for photos, captions, of_photos in zip(
+        options.photos, options.captions, instances, strict=True
+    ):
+        source = argparse.Namespace(
+            detector=options.detector,
+            photos=photos,
+            captions=[captions],
+            instances=[of_photos] if of_photos else [],
+            split=split,
+        )
+        found.append(outcomes_of(model, source))
+    return [np.concatenate(values) for values in zip(*found, strict=True)]
+
+
+def outcomes_of(model, source):
+    """The same, of the photos of one folder."""
+    records, photos = read_photos(source)
+    there = annotated(records, source.instances) if source.instances else None
+    detect = model.extractor
+    if detect.in_graphs:
+        detect = compile_function(model.extractor, model.extractor.variables)
     detections = []
     for photo in progress(photos, unit="photos"):
         features = detect(model.extractor.to_pixels([photo]))

@@ -46,7 +46,7 @@ from keras_caption.commands.command_line import (
     quiet,
     set_jit_compile,
 )
-from keras_caption.commands.detection import add_detector_options
+from keras_caption.commands.detection import add_detector_options, add_second_opinion
 from keras_caption.commands.engines import KERAS, add_engine_option, engine_for
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import check_file
@@ -65,6 +65,8 @@ def make_parser() -> Parser:
     )
     add_engine_option(parser)
     add_detector_options(parser, "if omitted, such models read no photos")
+    # It runs outside of graphs: :predict would read no photos any more.
+    add_second_opinion(parser, default=False)
     parser.add_argument(
         "--label",
         action="append",
@@ -159,7 +161,9 @@ def main(arguments: Sequence[str]) -> None:
     set_jit_compile(options)
     tokens = [token_of(text) for text in options.token]
     tls = options.certificate, options.key
-    server = Server(limits, tokens, True, *tls, options.warm_beam)
+    server = Server(
+        limits, tokens, True, *tls, options.warm_beam, options.second_opinion
+    )
     for (name, path), engine in zip(models, engines, strict=True):
         server.add(
             path,

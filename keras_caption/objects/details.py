@@ -1,7 +1,8 @@
 """The table of words that measurements of a photo admit, and what reads it.
 
 For each word, the table, `details.csv`, has the least probability at which 90 % are
-right of those said. docs/results/photos.md says how it was fitted.
+right of those said; `details.npz` has the weights of the logistic regressions that give
+some of these probabilities. docs/results/photos.md says how both were fitted.
 """
 
 import csv
@@ -9,7 +10,11 @@ import functools
 import importlib.resources
 from typing import NamedTuple
 
-COLOUR, PLACE = "colour", "place"
+import numpy as np
+from jaxtyping import Float
+
+COLOUR, NAME, PLACE = "colour", "name", "place"
+LEAST = 1e-12  # of a probability, before its logarithm
 THING = "thing"  # what is neither a person nor an animal nor food
 _ANIMALS = "bird cat dog horse sheep cow elephant bear zebra giraffe"
 _FOOD = "banana apple sandwich orange broccoli carrot pizza donut cake"
@@ -20,10 +25,10 @@ class Detail(NamedTuple):
     """A row of the table.
 
     Attributes:
-        kind: str, `"colour"` or `"place"`.
+        kind: str, `"colour"`, `"name"` or `"place"`.
         word: str, what is said.
-        of: str, the category of the objects that may have a colour, or `"thing"`;
-            empty for a place.
+        of: str, the category of the objects that may have a colour or name, or
+            `"thing"`; empty for a place.
         least: float, least probability.
         said: int, number of photos, of those that it was fitted on, in which the
             probability is not less.
@@ -68,3 +73,33 @@ def admits(kind: str, word: str, of: str, probability: float) -> bool:
 def group_of(category: str) -> str:
     """The group of a category in the table: itself, or `"thing"`; empty if empty."""
     return THING if category and category not in _OTHERS else category
+
+
+# === Logistic regressions ===
+
+
+def probability_of(word: str, values: Float[np.ndarray, "... values"]) -> np.ndarray:
+    """The probability of a word, by its logistic regression.
+
+    Args:
+        word: str, of a row of the table.
+        values: float `(..., values)`, what was measured.
+    """
+    weights = _weights()[word]
+    return 1 / (1 + np.exp(-(values @ weights[:-1] + weights[-1])))
+
+
+def class_logits(
+    classes: Float[np.ndarray, "... 1000"],
+) -> Float[np.ndarray, "... 1000"]:
+    """Logarithms of probabilities, less their mean."""
+    logits = np.log(np.maximum(np.asarray(classes, "float32"), LEAST))
+    return logits - logits.mean(axis=-1, keepdims=True)
+
+
+@functools.cache
+def _weights():
+    """From each word of the file to its weights and, last, its bias."""
+    file = importlib.resources.files("keras_caption.objects") / "details.npz"
+    with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
+        return {name: arrays[name].astype("float32") for name in arrays.files}

@@ -1,20 +1,23 @@
 """The place of a photo, from ImageNet's classes of the whole photo and its colours.
 
-Logistic regressions, whose weights are in `places.npz`: grass by the colours of the
-photo's pixels, other places by the logarithms of ImageNet's probabilities.
+Logistic regressions, see `keras_caption.objects.details`: grass by the colours of the
+photo's pixels, other places by these and the logarithms of ImageNet's probabilities.
 """
 
-import functools
-import importlib.resources
 import re
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float32
 
+from keras_caption.objects.details import (
+    PLACE,
+    class_logits,
+    details,
+    probability_of,
+)
 from keras_caption.objects.object_colours import shares_of_colours
 
-LEAST = 1e-12  # of a probability, before its logarithm
 BANDS = 3  # horizontal bands of a photo, of each of which colours are measured
 POINTS = 12  # rows of pixels of a band, and a third of its columns
 
@@ -25,7 +28,7 @@ class Place(NamedTuple):
     Attributes:
         phrase: str, what is said.
         words: str, a regular expression of what else people say of it.
-        by_pixels: bool, whether the pixels tell, and not ImageNet's classes.
+        by_pixels: bool, whether the pixels alone tell.
     """
 
     phrase: str
@@ -38,11 +41,15 @@ PLACES = {
     "snow": Place("in the snow", r"snow|snowy|ski|skiing|snowboard\w*|skier"),
     "water": Place(
         "in the water",
-        r"(?:in|into|through|across|under) (?:the |a |an )?(?:\w+ ){0,2}"
+        r"(?:in|into|on|through|across|under) (?:the |a |an )?(?:\w+ ){0,2}"
         rf"{_WATER}|swim\w*|surfs?|surfing|surfer|splash\w*|wad(?:es|ing)|kayak\w*"
         r"|canoe\w*",
     ),
-    "beach": Place("on a beach", "beach|shore|seashore|shoreline"),
+    "beach": Place("on a beach", "beach|shore|seashore|shoreline|sand|sandy"),
+    "mountains": Place(
+        "in the mountains", r"mountains?|mountain\w+|peaks?|cliffs?|hills?|hill\w+"
+    ),
+    "rocks": Place("on rocks", r"rocks?|rocky|boulders?|cliffs?|cliffside|stones?"),
     "grass": Place(
         "on grass",
         "grass|grassy|lawn|fields?|meadow|pasture|yard|backyard|pitch",
@@ -72,26 +79,35 @@ def likely_places(
     Returns:
         List of dict of `name`, one of `PLACES`; `phrase`, str; and `probability`.
     """
-    values = {True: colours_of_bands(image, extent)}
-    if classes is not None:
-        values[False] = class_logits(classes)
     found = []
-    for name, (weights, bias) in _weights().items():
-        by_pixels = PLACES[name].by_pixels
-        if by_pixels in values:
-            logit = float(values[by_pixels] @ weights + bias)
-            probability = round(1 / (1 + np.exp(-logit)), 4)
-            phrase = PLACES[name].phrase
-            found.append({"name": name, "phrase": phrase, "probability": probability})
+    for name in (row.word for row in details() if row.kind == PLACE):
+        place = PLACES[name]
+        values = values_of(place, image, extent, classes)
+        if values is not None:
+            probability = round(probability_of(name, values), 4)
+            found.append(
+                {"name": name, "phrase": place.phrase, "probability": probability}
+            )
     return sorted(found, key=lambda x: -x["probability"])
 
 
-def class_logits(
-    classes: Float[np.ndarray, "... 1000"],
-) -> Float[np.ndarray, "... 1000"]:
-    """Logarithms of probabilities, less their mean."""
-    logits = np.log(np.maximum(np.asarray(classes, "float32"), LEAST))
-    return logits - logits.mean(axis=-1, keepdims=True)
+def values_of(
+    place: Place,
+    image: Float32[np.ndarray, "size size 3"],
+    extent: Float32[np.ndarray, "2"],
+    classes: Float[np.ndarray, "1000"] | None,
+) -> np.ndarray | None:
+    """What tells a place, float `(48,)` or `(1048,)`; `None` if it is not known.
+
+    Args:
+        place: `Place`.
+        image, extent, classes: As in `likely_places`.
+    """
+    if place.by_pixels:
+        return colours_of_bands(image, extent)
+    if classes is None:
+        return None
+    return np.append(class_logits(classes), colours_of_bands(image, extent))
 
 
 def colours_of_bands(
@@ -104,12 +120,3 @@ def colours_of_bands(
     colours = shares_of_colours(image[pixels[:, 1][:, None], pixels[:, 0]])
     bands = colours.reshape(BANDS, POINTS, count, -1).mean(axis=(1, 2))
     return np.sqrt(bands).reshape(-1)
-
-
-@functools.cache
-def _weights():
-    """From each place of the file to its weights and its bias."""
-    file = importlib.resources.files("keras_caption.objects") / "places.npz"
-    with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
-        values = {name: arrays[name].astype("float32") for name in arrays.files}
-    return {name: (x[:-1], x[-1]) for name, x in values.items()}

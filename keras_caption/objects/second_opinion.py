@@ -10,12 +10,13 @@ from jaxtyping import Float32, UInt8
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.features.photos import check_photos, pixels_of
 from keras_caption.objects.categories import CATEGORIES, objects_of
-from keras_caption.objects.imagenet_names import imagenet_names, members
+from keras_caption.objects.imagenet_names import CLASSES, imagenet_names, members
 from keras_caption.progress import report
 
 SIDE = 640  # longer side of a photo of which boxes are cut, at most, in pixels
 MARGIN = 0.08  # by which boxes are larger, as a share of their sides
 MOST = 12  # boxes of a photo that are classified, the best ones
+PERSONS = 4  # persons' boxes that are, beside these
 WITHIN = 0.6  # share of a box within another one that shows the same object
 NONE = -1  # of no name
 PERSON = CATEGORIES.index("person")
@@ -66,8 +67,9 @@ class SecondOpinion:
     - dropped, if animals that COCO lacks have a probability that suffices;
     - and else kept. `Rule` has the probabilities.
 
-    Persons and the least of more than 12 boxes are not classified. The regions of
-    objects follow, so that what reads them reads the second opinion. An object has a
+    A person stays one. The least of more than 4 persons, and of more than 12 other
+    objects, are not classified. The regions of objects follow, so that what reads them
+    reads the second opinion. An object has a
     finer name, such as "golden retriever", if the probabilities of its classes suffice,
     and the photo things that COCO lacks, such as a swing.
 
@@ -86,9 +88,10 @@ class SecondOpinion:
     Returns:
         dict of `regions`, `boxes` and `scores`, as of the detector; `names`, int32
         `(batch, N)`, places in the table of names, or -1; `name_probabilities`,
-        float32 `(batch, N)`; and `classes`, float32 `(batch, 1000)`, the probabilities
-        of ImageNet's classes in the whole photo or, where greater, in a box that was
-        dropped.
+        float32 `(batch, N)`; `classes`, float32 `(batch, 1000)`, the probabilities of
+        ImageNet's classes in the whole photo or, where greater, in a box that was
+        dropped; and `box_classes`, float32 `(batch, N, 1000)`, in the box of each
+        object, 0 if it was not classified.
     """
 
     made = ("regions", "boxes")
@@ -121,7 +124,11 @@ class SecondOpinion:
         for i, (photo, size) in enumerate(zip(photos, sizes, strict=True)):
             photo = photo[: size[0], : size[1]]
             scores, regions = detected["scores"][i], detected["regions"][i]
-            judged = np.flatnonzero((scores > 0) & (regions[:, PERSON] == 0))[:MOST]
+            is_person = regions[:, PERSON] > 0
+            judged = [
+                *np.flatnonzero((scores > 0) & ~is_person)[:MOST],
+                *np.flatnonzero((scores > 0) & is_person)[:PERSONS],
+            ]
             boxes = [(0.0, 0.0, 1.0, 1.0), *detected["boxes"][i][judged]]
             images += crops_of(photo, boxes, self.classify.image_size)
             places += [(i, j) for j in (None, *judged)]
@@ -322,6 +329,7 @@ def judged_objects(
     made["names"] = np.full((batch, most), NONE, "int32")
     made["name_probabilities"] = np.zeros((batch, most), "float32")
     made["classes"] = np.stack([probabilities[i, None] for i in range(batch)])
+    made["box_classes"] = np.zeros((batch, most, CLASSES), "float32")
     for i in range(batch):
         places = np.flatnonzero(detected["scores"][i] > 0)
         before = [
@@ -348,6 +356,8 @@ def judged_objects(
             made["regions"][i, j, CATEGORIES.index(found.category)] = 1
             made["boxes"][i, j], made["scores"][i, j] = found.box, found.score
             made["names"][i, j], made["name_probabilities"][i, j] = found.name
+            if found.classes is not None:
+                made["box_classes"][i, j] = found.classes
     return made
 
 
@@ -361,6 +371,8 @@ class Judged:
         box: float32 `(4,)`.
         name: tuple of the place of a finer name, or -1, and its probability.
         changed: bool, whether the category is another than the detector's.
+        classes: float32 `(1000,)`, probabilities of ImageNet's classes in the box, or
+            `None`.
     """
 
     category: str | None
@@ -368,6 +380,7 @@ class Judged:
     box: np.ndarray
     name: tuple[int, float] = (NONE, 0.0)
     changed: bool = False
+    classes: np.ndarray | None = None
 
 
 def judge(
@@ -380,6 +393,9 @@ def judge(
         seen: float32 `(1000,)`, probabilities of ImageNet's classes in its box.
         detected: Sequence of `Judged`, all objects of the photo, as detected.
     """
+    found = dataclasses.replace(found, classes=seen)
+    if found.category == CATEGORIES[PERSON]:
+        return found
     category, probability = opinion_on(found.category, seen)
     # A bench is no dog because a dog sits on it.
     if found.category not in ANIMALS and any(
@@ -391,7 +407,7 @@ def judge(
     name = (NONE, 0.0) if category is None else finer_name(category, seen)
     if category == found.category:
         return dataclasses.replace(found, name=name)
-    return Judged(category, probability, found.box, name, changed=True)
+    return Judged(category, probability, found.box, name, True, seen)
 
 
 def same(replaced: Judged, other: Judged) -> bool:

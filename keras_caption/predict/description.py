@@ -10,6 +10,7 @@ from typing import Any
 
 from keras_caption.objects.evidence_table import implied_words
 from keras_caption.objects.object_words import PATTERN, PLURALS, category_of
+from keras_caption.objects.person_names import PERSON_NAMES
 from keras_caption.objects.place_words import PLACES
 
 # Kinds of links.
@@ -118,7 +119,9 @@ def article(words: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """The regular plural of a noun."""
+    """The plural of a noun."""
+    if noun in PERSON_NAMES:
+        return PERSON_NAMES[noun].plural
     if re.search("(?:s|x|z|ch|sh)$", noun):
         return f"{noun}es"
     return re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"

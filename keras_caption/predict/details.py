@@ -2,8 +2,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from keras_caption.objects.details import COLOUR, PLACE, admits
 from keras_caption.objects.object_colours import likely_colour
+from keras_caption.objects.person_names import PERSON, likely_person_name
 from keras_caption.objects.places import likely_places
 from keras_caption.predict.description import describe, name_of
 from keras_caption.predict.prediction import Prediction
@@ -30,13 +33,17 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
         if things:
             name_thing(caption, things[0])
         return
+    classes = caption.inputs.get("classes")  # of a second opinion
+    if classes is not None:
+        of_boxes = caption.inputs["box_classes"]
+        for found, own in zip(caption.objects, of_boxes, strict=False):
+            name_person(found, own, classes)
     for found in caption.objects:
         measured = photo["images"], photo["extents"], found["box"], found["category"]
         colour, probability = likely_colour(*measured)
         if admits(COLOUR, colour, found["category"], probability):
             found["colour"] = colour
             found["colour_probability"] = round(probability, 4)
-    classes = caption.inputs.get("classes")  # of a second opinion
     places = [
         place
         for place in likely_places(photo["images"], photo["extents"], classes)
@@ -51,6 +58,21 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
     for (text, _), score in described:
         best.setdefault(text, score)
     caption.best = [*best.items()]
+
+
+def name_person(found: dict[str, Any], box_classes: Any, classes: Any) -> None:
+    """Gives a person a finer name, where one is sure.
+
+    Args:
+        found: dict of an object, which is changed.
+        box_classes: float `(1000,)`, ImageNet's classes in its box; 0 if unknown.
+        classes: float `(1000,)`, of the whole photo.
+    """
+    if found["category"] != PERSON or not np.any(box_classes):
+        return
+    if sure := likely_person_name(box_classes, classes):
+        found["name"], probability = sure
+        found["name_probability"] = round(probability, 4)
 
 
 def name_thing(caption: Prediction, thing: Mapping[str, Any]) -> None:

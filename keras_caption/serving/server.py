@@ -43,6 +43,8 @@ class Server:
         logs: bool, whether to write a line of JSON to standard error for each
             request. A line holds no text and no photo of a user.
         beam_sizes: As in `keras_caption.serving.Predictor.warm_up`, for all models.
+        second_opinion: As in `keras_caption.serving.Predictor`, for all models that
+            read objects.
 
     Example:
 
@@ -63,6 +65,7 @@ class Server:
         certificate: str | None = None,
         key: str | None = None,
         beam_sizes: Sequence[int] = (),
+        second_opinion: bool = False,
     ):
         tokens = [token] if isinstance(token, str) else list(token or ())
         self.has_token = bool(tokens)
@@ -71,6 +74,7 @@ class Server:
         check_tls(certificate, key)
         self.logs = logs
         self.beam_sizes = beam_sizes
+        self.second_opinion = second_opinion
         self.metrics = Metrics()
         self.service = Service(
             limits or Limits(),
@@ -113,7 +117,12 @@ class Server:
             name,
             str(path),
             lambda path: load_predictor(
-                path, detector, confidence, engine, self.beam_sizes
+                path,
+                detector,
+                confidence,
+                engine,
+                self.beam_sizes,
+                self.second_opinion,
             ),
             later=later,
             labels=labels,
@@ -333,6 +342,7 @@ def load_predictor(
     confidence: float | None = None,
     engine: str | None = None,
     beam_sizes: Sequence[int] = (),
+    second_opinion: bool = False,
 ) -> Any:
     """Loads and warms up a model.
 
@@ -343,6 +353,7 @@ def load_predictor(
         engine: As in `keras_caption.serving.engine_cache.engine_of`, or `None` for the
             engine of the file.
         beam_sizes: As in `keras_caption.serving.Predictor.warm_up`.
+        second_opinion: As in `keras_caption.serving.Predictor`.
 
     Returns:
         `ExportedPredictor` or `Predictor`.
@@ -365,7 +376,9 @@ def load_predictor(
 
         predictor = Predictor(path)
         if detector is not None and reads_objects(predictor.model):
-            add_detector(predictor.model, detector, confidence)
+            add_detector(
+                predictor.model, detector, confidence, second_opinion=second_opinion
+            )
         # Sets "auto" to True or False: under "auto" the repetition of a shape makes
         # XLA compile, and that request would wait.
         predictor.model.jit_compile = predictor.model.jit_compile

@@ -103,13 +103,14 @@ def test_a_category_is_kept_replaced_or_dropped(category, classes, expected):
 
 def test_an_object_is_cut_from_the_photo_and_named_once():
     objects = [("dog", WHOLE), ("frisbee", HALF), ("person", HALF)]
-    found, things, images = opinion(objects, {}, {GOLDEN: 0.9}, {GOLDEN: 0.8})
-    # The frisbee is a part of the dog, and persons are not classified.
+    rows = {}, {GOLDEN: 0.9}, {GOLDEN: 0.8}, {GOLDEN: 0.7}
+    found, things, images = opinion(objects, *rows)
+    # The frisbee is a part of the dog, and a person stays one.
     assert [x["category"] for x in found] == ["dog", "person"]
     assert found[0]["name"] == "golden retriever"
     assert "name" not in found[1]
     assert not things
-    assert images.shape == (3, 8, 8, 3)
+    assert images.shape == (4, 8, 8, 3)
     assert images[0, :, 0].max() == images[0, :, 2].max() == 0 < images[0, :, 7].min()
     assert (
         images[2, :, 2:].min() == 255 > images[2, :, 0].max()
@@ -120,6 +121,19 @@ def test_an_object_is_cut_from_the_photo_and_named_once():
     assert [x["category"] for x in found] == ["bench", "dog"]
     [dog] = opinion([("dog", WHOLE)], {}, {GOLDEN: 0.9})[0]
     assert dog["box"] == [0, 0, 1, 1]
+
+
+def test_each_object_keeps_the_classes_of_its_box():
+    objects = [("person", WHOLE)] * 5 + [("bear", HALF)]
+    rows = [{}, {GOLDEN: 0.9}, *({SWING: x / 10} for x in range(1, 5))]
+    second = SecondOpinion(Detector(*objects), Classifier(*rows))
+    found = second(second.to_pixels([np.zeros((20, 20, 3), "uint8")]))
+    categories = [x["category"] for x in second.objects_of(found, 0)]
+    assert categories == ["person", "dog", *["person"] * 4]
+    classes = found["box_classes"][0]
+    assert classes[1, GOLDEN] == np.float32(0.9)  # now a dog, its score is greater
+    np.testing.assert_allclose(classes[[0, 2, 3, 4], SWING], [0.1, 0.2, 0.3, 0.4])
+    assert not classes[5:].any()  # the fifth person is not classified
 
 
 def test_without_its_weights_the_detector_is_alone(tmp_path, monkeypatch, capsys):

@@ -1,5 +1,7 @@
 """Captions with what was measured of their photos, and what admits each word."""
 
+import importlib.resources
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from keras_caption.predict import Prediction
 from keras_caption.predict.description import article, describe, plural
 from keras_caption.predict.details import add_details
 
+FILE = importlib.resources.files("keras_caption.objects") / "details.npz"
 GRASS = [{"name": "grass", "phrase": "on grass", "probability": 0.95}]
 SWING = [{"name": "swing", "kind": "thing", "probability": 0.7}]
 
@@ -44,6 +47,10 @@ def test_captions_say_what_was_measured():
         "two people and swimming trunks"
     )
     assert described("a dog", black, places=GRASS) == "a black dog on grass"
+    child = detected("person", name="child")
+    assert described("a person with a dog", child, black) == "a child with a black dog"
+    assert described("a group of people", *[child] * 3) == "a group of children"
+    assert described("two people", child, detected("person")) == "two people"
     expected = "a group of black dogs and a swing on grass"
     both = {"places": GRASS, "things": SWING}
     assert described("a group of dogs", black, black, black, **both) == expected
@@ -113,6 +120,7 @@ def test_each_content_word_is_linked_to_what_admits_it():
 @pytest.mark.parametrize(
     ("word", "one", "two"),
     [
+        ("woman", "a", "women"),
         ("fox", "a", "foxes"),
         ("husky", "a", "huskies"),
         ("unicycle", "a", "unicycles"),
@@ -175,6 +183,31 @@ def test_a_prediction_gets_what_its_photo_shows():
     assert caption.text.startswith("a brown dog")
     assert caption.objects[0]["colour"] == "brown"
     assert caption.links[0]["boxes"] == [box]
+
+
+def test_a_person_has_a_name_where_it_is_sure():
+    image, extent, box = drawn((110, 70, 40), (60, 140, 60))
+    [row] = (x for x in details() if x.word == "child")
+    weights = np.load(FILE)["child"].astype("float64")[:2000].reshape(2, 1000)
+
+    def caption_of(times):
+        """The caption of two persons with classes that are typical of children."""
+        classes, typical = np.exp(times * weights / weights.std())
+        classes, typical = classes / classes.sum(), typical / typical.sum()
+        caption = Prediction("two people", best=[("two people", -1.0)])
+        caption.objects = [{"category": "person", "score": 0.9, "box": box}] * 2
+        caption.objects = [{**x} for x in caption.objects]
+        boxes = np.stack([classes, classes, np.zeros(1000)])
+        caption.inputs = {"classes": typical, "box_classes": boxes}
+        add_details(caption, {"images": image, "extents": extent})
+        return caption
+
+    caption = caption_of(1.0)
+    assert caption.text.startswith("two children")
+    [name] = (x for x in caption.links if x["kind"] == "name")
+    assert (name["word"], name["boxes"]) == ("children", [box, box])
+    assert name["probability"] >= row.least
+    assert caption_of(-1.0).text.startswith("two people")
 
 
 def test_where_nothing_is_detected_a_second_opinion_names_what_it_sees():
