@@ -15,15 +15,15 @@ class Metric:
     """One metric, or several that are computed at once.
 
     Attributes:
-        compute: Function from references and captions to a float, or to one for each of
-            several names. Both are dicts from image id to a list of str, of captions to
+        compute: Function from references and captions to a float for each name. Both
+            are dicts from image id to a list of str, of captions to
             a list of one; their words are separated by spaces. Where it raises
             `OSError` or `ValueError`, the scores have the reason as a note.
         is_of_english: bool, whether it needs English words, not characters.
         is_usual: bool, whether it is computed where nobody names metrics.
     """
 
-    compute: Callable[[Captions, Captions], float | Sequence[float]]
+    compute: Callable[[Captions, Captions], Sequence[float]]
     is_of_english: bool = False
     is_usual: bool = True
 
@@ -34,26 +34,26 @@ def _bleu(references: Captions, captions: Captions) -> Sequence[float]:
     return Bleu(4).compute_score(references, captions, verbose=0)[0]
 
 
-def _meteor(references: Captions, captions: Captions) -> float:
-    return meteor(references, captions)
+def _meteor(references: Captions, captions: Captions) -> Sequence[float]:
+    return [meteor(references, captions)]
 
 
-def _rouge(references: Captions, captions: Captions) -> float:
+def _rouge(references: Captions, captions: Captions) -> Sequence[float]:
     with missing_extras():
         from pycocoevalcap.rouge.rouge import Rouge
-    return Rouge().compute_score(references, captions)[0]
+    return [Rouge().compute_score(references, captions)[0]]
 
 
-def _cider(references: Captions, captions: Captions) -> float:
+def _cider(references: Captions, captions: Captions) -> Sequence[float]:
     with missing_extras():
         from pycocoevalcap.cider.cider import Cider
-    return Cider().compute_score(references, captions)[0]
+    return [Cider().compute_score(references, captions)[0]]
 
 
-def _spice(references: Captions, captions: Captions) -> float:
+def _spice(references: Captions, captions: Captions) -> Sequence[float]:
     with missing_extras():
         from keras_caption.evaluation.spice import spice
-    return spice(references, captions)
+    return [spice(references, captions)]
 
 
 REGISTRY: dict[tuple[str, ...], Metric] = {
@@ -90,7 +90,11 @@ def register_metric(name: str, compute: Callable[[Captions, Captions], float]) -
     """
     if name in known_metrics():
         raise InputError(f"There is a metric {name!r} already.")
-    REGISTRY[name,] = Metric(compute, is_usual=False)
+
+    def of_one(references, captions):
+        return [compute(references, captions)]
+
+    REGISTRY[name,] = Metric(of_one, is_usual=False)
 
 
 def known_metrics() -> list[str]:

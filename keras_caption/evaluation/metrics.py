@@ -102,7 +102,6 @@ def score(
             except (OSError, ValueError) as error:
                 notes |= dict.fromkeys(names, f"n/a: {error}")
                 continue
-            values = values if len(names) > 1 else [values]
             scores |= zip(names, map(float, values), strict=True)
     notes = {name: note for name, note in notes.items() if name in {*wanted, "note"}}
     return {name: x for name, x in scores.items() if name in wanted}, notes
