@@ -14,6 +14,7 @@ from keras_caption.features import (
 )
 from keras_caption.features.detectors import photo_classifier
 from keras_caption.features.imagenet_names import imagenet_names
+from keras_caption.models.members import are_same
 
 WHOLE, HALF = (0, 0, 1, 1), (0.5, 0, 1, 1)
 GOLDEN, LABRADOR, BROWN_BEAR, KOALA, SWING = 207, 208, 294, 105, 843
@@ -120,6 +121,12 @@ def test_an_object_is_cut_from_the_photo_and_named_once():
     assert [x["category"] for x in found] == ["bench", "dog"]
     [dog] = opinion([("dog", WHOLE)], {}, {GOLDEN: 0.9})[0]
     assert dog["box"] == [0, 0, 1, 1]
+
+
+def test_a_model_is_read_with_the_second_opinion_that_it_has():
+    """As `export --compare` does; no config says what it is."""
+    second = SecondOpinion(Detector(), Classifier())
+    assert are_same(second, second)
 
 
 def test_without_its_weights_the_detector_is_alone(tmp_path, monkeypatch, capsys):
