@@ -30,7 +30,6 @@ import pyarrow.parquet as pq
 import region_files
 import tensorflow as tf
 import torch_files
-from keras_caption.features.lite_yolox import write_yolox
 from safetensors.numpy import save_file
 
 import keras_caption as kc
@@ -65,6 +64,7 @@ from keras_caption.formats.runs import read_finished, read_history
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.formats.vqa_results import read_vqa_results
 from keras_caption.formats.vsr import read_vsr
+from keras_caption.objects.lite_yolox import write_yolox
 from keras_caption.prepare import list_images, records_of_arrow, records_of_photos
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary

@@ -6,6 +6,7 @@ from conftest import data_folder
 from yolox_file import white_yolox
 
 from keras_caption.features import efficientnet_lite
+from keras_caption.models.members import are_same
 from keras_caption.objects import (
     CATEGORIES,
     ObjectDetector,
@@ -134,6 +135,12 @@ def test_each_object_keeps_the_classes_of_its_box():
     assert classes[1, GOLDEN] == np.float32(0.9)  # now a dog, its score is greater
     np.testing.assert_allclose(classes[[0, 2, 3, 4], SWING], [0.1, 0.2, 0.3, 0.4])
     assert not classes[5:].any()  # the fifth person is not classified
+
+
+def test_a_model_is_read_with_the_second_opinion_that_it_has():
+    """As `export --compare` does; no config says what it is."""
+    second = SecondOpinion(Detector(), Classifier())
+    assert are_same(second, second)
 
 
 def test_without_its_weights_the_detector_is_alone(tmp_path, monkeypatch, capsys):
