@@ -9,13 +9,14 @@ A colour of a detected object is right if a caption of the photo gives it to the
 category, or it is the answer to a question for the color of that category: of VQA by
 three of ten people or more, of COCO-QA. Objects whose colour nobody says are left out.
 A place is right if one of five captions names it, and a person's name if one does, and
-as many do as give another: more, where several are detected, who all have the name.
+as many do as give another; of several detected persons, who all have the name, if more
+do than give another.
 Logistic regressions over the logarithms of ImageNet's probabilities, and of places over
 colours, learn from what two captions say and, of persons, from photos of which no
 caption gives another name.
 
 For each word, and of colours for each group of categories, the least probability is the
-smallest of --steps from --least at which 90 % are right and --few or more are said, on
+smallest of --steps from 0.5 at which 90 % are right and --few or more are said, on
 photos of the split train; of regressions, with one more that is wrong. A word without
 one is left out. Prints, and writes as `details.csv`, these words, beside the shares on
 photos of the other splits; `details.npz` has the weights of the regressions.
@@ -212,7 +213,7 @@ def row_of(kind, word, of, train, held_out, options, doubt=0):
             right.
         doubt: int, wrong ones that are counted beside those of `train`.
     """
-    for least in np.linspace(options.least, 1, options.steps, endpoint=False):
+    for least in np.linspace(0.5, 1, options.steps, endpoint=False):
         right = [is_right for p, is_right in train if p >= least]
         if len(right) < options.few:
             return None
@@ -242,8 +243,7 @@ def main(arguments):
         "--questions", required=True, help="folder of images, VQA and cocoqa.json"
     )
     parser.add_argument("--few", type=int, default=8)
-    parser.add_argument("--least", type=float, default=0.4)
-    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--output", required=True, help="folder")
     options = parser.parse_args(arguments)
     output = pathlib.Path(options.output)
@@ -299,7 +299,7 @@ def colour_rows(coloured, options):
 def name_rows(persons, options):
     """The rows of persons' names, and the weights of each."""
     rows, kept = [], {}
-    for name in PERSON_NAMES:
+    for name, own_names in PERSON_NAMES.items():
         samples = {}
         for is_train, photos in persons.items():
             values, labels, photo = [], [], []
@@ -324,19 +324,21 @@ def name_rows(persons, options):
             values, labels, PERSON_DECAY, photo % FOLDS, usable
         )
         other = samples[False][0] @ weights[:-1].astype(float) + weights[-1]
-        pairs = []
-        for is_train, probabilities in ((True, crossed), (False, expit(other))):
-            pairs.append([])
+        pairs = {name: [[], []], own_names.plural: [[], []]}
+        for i_split, probabilities in enumerate((crossed, expit(other))):
+            is_train = i_split == 0
             for i, (said, count, of_persons) in enumerate(persons[is_train]):
                 if len(of_persons) < count:
                     continue  # as for captions, in which all have the name
                 own, others = said[name]
                 is_right = own >= max(1, others + (count > 1))
                 least = probabilities[samples[is_train][2] == i].min()
-                pairs[-1].append((least, is_right))
-        if row := row_of(NAME, name, PERSON, *pairs, options, doubt=1):
-            rows.append(row)
-            kept[name] = weights
+                word = own_names.plural if count > 1 else name
+                pairs[word][i_split].append((least, is_right))
+        for word, of_word in pairs.items():
+            if row := row_of(NAME, word, PERSON, *of_word, options, doubt=1):
+                rows.append(row)
+                kept[name] = weights
     return rows, kept
 
 

@@ -8,6 +8,7 @@ some of these probabilities. docs/results/photos.md says how both were fitted.
 import csv
 import functools
 import importlib.resources
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -78,15 +79,15 @@ def group_of(category: str) -> str:
 # === Logistic regressions ===
 
 
-def probability_of(word: str, values: Float[np.ndarray, "... values"]) -> np.ndarray:
+def probability_of(word: str, values: Float[np.ndarray, " values"]) -> float:
     """The probability of a word, by its logistic regression.
 
     Args:
-        word: str, of a row of the table.
-        values: float `(..., values)`, what was measured.
+        word: str, of a row of the table, in the singular.
+        values: float `(values,)`, what was measured.
     """
     weights = _weights()[word]
-    return 1 / (1 + np.exp(-(values @ weights[:-1] + weights[-1])))
+    return 1 / (1 + math.exp(-float(values @ weights[:-1] + weights[-1])))
 
 
 def class_logits(

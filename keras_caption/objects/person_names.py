@@ -15,7 +15,7 @@ PERSON = "person"
 
 
 class PersonName(NamedTuple):
-    """A finer name of persons.
+    """A finer name of persons, which is said if the table has it.
 
     Attributes:
         plural: str.
@@ -39,7 +39,9 @@ PERSON_NAMES = {
 
 
 def likely_person_name(
-    box_classes: Float[np.ndarray, "1000"], classes: Float[np.ndarray, "1000"]
+    box_classes: Float[np.ndarray, "1000"],
+    classes: Float[np.ndarray, "1000"],
+    several: bool = False,
 ) -> tuple[str, float] | None:
     """The name of a person and its probability, or `None` if none is sure.
 
@@ -47,14 +49,15 @@ def likely_person_name(
         box_classes: float `(1000,)`, probabilities of ImageNet's classes in the
             person's box.
         classes: float `(1000,)`, the same of the whole photo.
+        several: bool, whether the photo has more persons. All have to be surer then.
     """
     values = values_of(box_classes, classes)
+    rows = {x.word: x for x in details() if (x.kind, x.of) == (NAME, PERSON)}
     sure = []
-    for row in details():
-        if (row.kind, row.of) == (NAME, PERSON):
-            probability = float(probability_of(row.word, values))
-            if probability >= row.least:
-                sure.append((row.word, probability))
+    for name, own in PERSON_NAMES.items():
+        row = rows.get(own.plural if several else name)
+        if row and (probability := probability_of(name, values)) >= row.least:
+            sure.append((name, probability))
     return max(sure, key=lambda x: x[1], default=None)
 
 

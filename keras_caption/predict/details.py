@@ -2,8 +2,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from keras_caption.objects.details import COLOUR, PLACE, admits
 from keras_caption.objects.object_colours import likely_colour
 from keras_caption.objects.person_names import PERSON, likely_person_name
@@ -36,8 +34,14 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
     classes = caption.inputs.get("classes")  # of a second opinion
     if classes is not None:
         of_boxes = caption.inputs["box_classes"]
-        for found, own in zip(caption.objects, of_boxes, strict=False):
-            name_person(found, own, classes)
+        persons = [
+            (found, own)
+            for found, own in zip(caption.objects, of_boxes, strict=False)
+            if found["category"] == PERSON
+        ]
+        for found, own in persons:
+            if own.any():  # it was classified
+                name_person(found, own, classes, len(persons) > 1)
     for found in caption.objects:
         measured = photo["images"], photo["extents"], found["box"], found["category"]
         colour, probability = likely_colour(*measured)
@@ -60,17 +64,17 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
     caption.best = [*best.items()]
 
 
-def name_person(found: dict[str, Any], box_classes: Any, classes: Any) -> None:
+def name_person(
+    found: dict[str, Any], box_classes: Any, classes: Any, several: bool
+) -> None:
     """Gives a person a finer name, where one is sure.
 
     Args:
         found: dict of an object, which is changed.
-        box_classes: float `(1000,)`, ImageNet's classes in its box; 0 if unknown.
-        classes: float `(1000,)`, of the whole photo.
+        box_classes, classes, several: As in
+            `keras_caption.objects.person_names.likely_person_name`.
     """
-    if found["category"] != PERSON or not np.any(box_classes):
-        return
-    if sure := likely_person_name(box_classes, classes):
+    if sure := likely_person_name(box_classes, classes, several):
         found["name"], probability = sure
         found["name_probability"] = round(probability, 4)
 

@@ -1,6 +1,7 @@
 """Captions with what was measured of their photos, and what admits each word."""
 
 import importlib.resources
+import json
 
 import numpy as np
 import pytest
@@ -170,6 +171,7 @@ def test_the_table_admits_what_is_probable_enough():
     assert not admits(COLOUR, "red", "apple", 1.0)
     places = likely_places(*drawn(0, 0)[:2], np.full(1000, 0.001))
     assert {x["name"] for x in places} <= {*PLACES}
+    json.dumps(places)
     of_pixels = likely_places(*drawn(0, 0)[:2])  # without a second opinion
     assert all(PLACES[x["name"]].by_pixels for x in of_pixels)
 
@@ -187,7 +189,7 @@ def test_a_prediction_gets_what_its_photo_shows():
 
 def test_a_person_has_a_name_where_it_is_sure():
     image, extent, box = drawn((110, 70, 40), (60, 140, 60))
-    [row] = (x for x in details() if x.word == "child")
+    [row] = (x for x in details() if x.word == "children")
     weights = np.load(FILE)["child"].astype("float64")[:2000].reshape(2, 1000)
 
     def caption_of(times):
@@ -205,6 +207,7 @@ def test_a_person_has_a_name_where_it_is_sure():
     caption = caption_of(1.0)
     assert caption.text.startswith("two children")
     [name] = (x for x in caption.links if x["kind"] == "name")
+    json.dumps(caption.links)
     assert (name["word"], name["boxes"]) == ("children", [box, box])
     assert name["probability"] >= row.least
     assert caption_of(-1.0).text.startswith("two people")
