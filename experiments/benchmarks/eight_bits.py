@@ -30,7 +30,7 @@ def best_tokens(output):
     elif isinstance(output, list):  # CTranslate2, whose words are ids
         output = [[int(x) for x in result.hypotheses[0]] for result in output]
     else:
-        output = output[0][:, 0]
+        output = output[0]
     return np.reshape(output, (-1, LENGTH))
 
 
