@@ -97,7 +97,7 @@ def with_hooks_everywhere(
         tokens: int32 `(rows, length)`.
         states: dict, what each hook has read, one row for each row of tokens.
     """
-    positions = ops.arange(ops.shape(tokens)[1], dtype="int32")
+    positions = ops.arange(tokens.shape[1], dtype="int32")
 
     def at(place):
         index, scores = place

@@ -92,6 +92,7 @@ class Ensemble(SentenceReader, Members[Generation], Generation):
 
     @property
     def can_grow(self) -> bool:
+        """Whether the members' `start` takes `length=None`."""
         return all(member.can_grow for member in self.members)
 
     def start(

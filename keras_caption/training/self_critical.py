@@ -271,8 +271,10 @@ class SelfCritical(ReplicaTraining, keras.Model):
             advantages: float32 `(batch * K,)`.
             states: Of the model's `read_hooks`, or `None`.
         """
-        if shapes_may_change():  # no position that is PAD in all samples
-            tokens = tokens[:, : ops.max(ops.sum(ops.cast(tokens != PAD, "int32"), 1))]
+        # Up to the end of the longest sample; hooks may depend on the greatest length.
+        if shapes_may_change() and not states:
+            lengths = ops.sum(ops.cast(tokens != PAD, "int32"), axis=1)
+            tokens = tokens[:, : ops.max(lengths, initial=1)]  # replicas may have none
         logits = self.model.logits(shift_right(tokens), memory)
         if states:
             hooks = self.model.hooks_of(self.sampling)
