@@ -11,11 +11,10 @@ measures Luo's toolkit too, but for more than 50 images.
 """
 
 import argparse
+import csv
 import functools
 import math
 import time
-
-import pandas as pd
 
 from experiments.benchmarks.common import arrays, in_a_process, peak_memory
 
@@ -72,16 +71,20 @@ def exponent(first, second, name):
     )
 
 
-def draw(table, path):
+def draw(rows, path):
     """Draws time and memory by each of the sizes, in logarithmic scales."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     axes = figure.subplots(2, len(VALUES), sharey="row", squeeze=False)
-    for column, (size, of_size) in enumerate(table.groupby("size", sort=False)):
-        for who, rows in of_size.groupby("search", sort=False):
+    searches = dict.fromkeys(row["search"] for row in rows)
+    for column, size in enumerate(VALUES):
+        for who in searches:
+            points = [x for x in rows if (x["size"], x["search"]) == (size, who)]
+            values = [x["value"] for x in points]
             for row, name in enumerate(("CPU seconds", "MB")):
-                axes[row][column].loglog(rows["value"], rows[name], "o-", label=who)
+                y = [x[name] for x in points]
+                axes[row][column].loglog(values, y, "o-", label=who)
         ticks = [*VALUES[size]]
         for axis in axes[:, column]:
             axis.set_xticks(ticks, [f"{x:,}" for x in ticks])
@@ -126,9 +129,12 @@ def main():
                         )
                 rows.append(row)
                 print(row, flush=True)
-    table = pd.DataFrame(rows)
-    table.to_csv(options.csv, index=False)
-    draw(table, options.figure)
+    heads = dict.fromkeys(name for row in rows for name in row)
+    with open(options.csv, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*heads], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    draw(rows, options.figure)
 
 
 if __name__ == "__main__":
