@@ -111,8 +111,8 @@ class ObjectEvidence(Hook):
             - `related`, bool `(batch, 1 + categories, 1 + relations, categories)`, True
               if an object of the second category has the relation to one of the first.
               First category 0 stands for no object, relation 0 for any relation;
-            - `implied`, float32 `(batch, words)`, 1 for words of places and actions
-              with evidence.
+            - `implied`, float32 `(batch, words + 1)`, 1 for words of places and actions
+              with evidence; the last is none.
         """
         return self.images(inputs)
 
@@ -175,7 +175,8 @@ class ObjectEvidence(Hook):
         said_of = ops.take(self.said_of, context.subject, axis=0)
         words = len(self.own_name)
         implied = ops.logical_and(
-            evidence["implied"] > 0, ops.take(context.unnamed, self.own_name, axis=1)
+            evidence["implied"][:, :words] > 0,
+            ops.take(context.unnamed, self.own_name, axis=1),
         )
         implied = ops.logical_and(implied, said_of[:, :words])
         word = ops.logical_and(implied, ops.take(self.takes, context.governor, axis=0))

@@ -49,7 +49,8 @@ class ImageEvidence:
         self.parts = np.array(
             [[x in y for y in alternatives] for x in atoms], "float32"
         )
-        self.implies = np.eye(len(implied), dtype="float32")[owners]
+        # A last column is of no word: engines repeat no tensor without values.
+        self.implies = np.eye(len(implied) + 1, dtype="float32")[owners]
 
     def __call__(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Computes the evidence of images, see `ObjectEvidence.read`."""
