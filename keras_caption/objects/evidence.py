@@ -162,9 +162,8 @@ class ObjectEvidence(Hook):
         related = ops.logical_and(related, ops.expand_dims(unnamed, 1))
         relation = ops.where(takes_one, ops.expand_dims(context.governor, 1), 0)
         candidates = take_by_row(related, relation)[:, 0]
-        least, most = ops.split(
-            ops.take(self.bounds, context.governor, axis=0), 2, axis=1
-        )
+        bounds = ops.take(self.bounds, context.governor, axis=0)
+        least, most = bounds[:, :1], bounds[:, 1:]
         one = ops.logical_and(candidates, takes_one)
         enough = ops.logical_and(
             evidence["several"] >= least, evidence["boxes"] <= most
