@@ -50,7 +50,7 @@ def writing_rows(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     with pq.ParquetWriter(file, schema) as writer:
 
         def flush():
