@@ -144,7 +144,7 @@ def match(
         causes = [*(error.exception_details or {}).values(), error]
         raise InputError(f"{pattern} cannot be listed: {causes[0]}.") from None
     # The folder before the first wildcard may be hidden itself.
-    folder = re.split(r"[[*?]", pattern, maxsplit=1)[0].rpartition("/")[0]
+    folder = re.split(r"[*?[]", pattern, maxsplit=1)[0].rpartition("/")[0]
     shown = [
         file
         for file in matched.metadata_list

@@ -379,8 +379,8 @@ def load_predictor(
     model = predictor.model
     if detector is not None and reads_objects(model):
         add_detector(model, detector, confidence, second_opinion=second_opinion)
-    # No "auto", under which the repetition of a shape makes XLA compile, and that
-    # request would wait.
+    # What "auto" is now stays so: under "auto" the repetition of a shape makes XLA
+    # compile, and that request would wait.
     model.jit_setting = model.jit_compile
     predictor.warm_up(beam_sizes)
     return predictor
