@@ -11,7 +11,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops, tree
@@ -26,6 +26,11 @@ from keras_caption.replicas import (
     replica_context,
     sum_over_replicas,
 )
+
+if TYPE_CHECKING:
+    from keras import Model as _TrainedModel  # a mixin has what its models have
+else:
+    _TrainedModel = object
 
 
 class CalledWithDicts:
@@ -43,7 +48,7 @@ class CalledWithDicts:
         self._allow_non_tensor_positional_args = True
 
 
-class ReplicaTraining(JitSwitch):
+class ReplicaTraining(JitSwitch, _TrainedModel):
     """Mixin of models that train on TensorFlow, with its strategies, and on JAX.
 
     `make_train_function`, which is public, applies `clip_after_sum`, `skip_together`,
@@ -70,6 +75,8 @@ class ReplicaTraining(JitSwitch):
     `reduce_per_replica` averages scalars. And Keras compiles the step of all replicas
     together by XLA, which fails. Unnecessary once it compiles each one's.
     """
+
+    train_function: Any  # of `make_train_function`
 
     def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
         if hasattr(x, "element_spec"):  # a tf.data dataset, of a strategy or not
@@ -224,7 +231,8 @@ class ReplicaTraining(JitSwitch):
         """
         if not self.compiles_replicas:
             return function(*args)
-        variables, sums = [*self.variables, self.optimizer.iterations], []
+        variables = [*self.variables, self.optimizer.iterations]
+        sums: list[Any] = []
         while True:
             stage, completed = stage_of(function, variables)
             result, changed = stage([v.value for v in variables], sums, args)
@@ -465,6 +473,7 @@ class Budget:
 
 # What a file need not have: seeds, and weights that models have since it was saved.
 SPARE_WEIGHTS, SPARE_ELEMENTS = 16, 2**16
+_budget: contextvars.ContextVar[Budget | None]
 _budget = contextvars.ContextVar("budget", default=None)
 
 

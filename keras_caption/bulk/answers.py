@@ -1,6 +1,7 @@
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from keras_caption.bulk.files import read_file
 from keras_caption.bulk.job import Job
@@ -60,15 +61,16 @@ class Answers:
         """Reads a record as an example of the predictor."""
         if record.problem:
             raise InputError(record.problem)
-        values = {}
+        values: dict[str, Any] = {}
         if record.photo is not None:
             content = record.photo
             if isinstance(content, str):
                 limit = PHOTO_BYTES if self.medium == "photo" else CLIP_BYTES
                 content = read_file(content, limit)
-            if self.medium == "photo":
-                content = read_photo(content, record.id)
-            values[self.medium] = content
+            is_photo = self.medium == "photo"
+            values[self.medium] = (
+                read_photo(content, record.id) if is_photo else content
+            )
         if record.text is not None:
             name = "question" if "photo" in self.job.fields else "source"
             values[name] = record.text

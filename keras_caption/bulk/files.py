@@ -26,8 +26,11 @@ PACKED = (".gz", ".tgz")
 
 def open_file(path: str) -> BinaryIO:
     """Opens a file for reading bytes. A `.gz` is unpacked."""
-    file = FileSystems.open(path, compression_type=PLAIN)
-    return gzip.open(file) if path.lower().endswith(PACKED) else file
+    file: BinaryIO = FileSystems.open(path, compression_type=PLAIN)
+    if path.lower().endswith(PACKED):
+        unpacked: Any = gzip.GzipFile(fileobj=file)  # a `BinaryIO` in all but its class
+        return unpacked
+    return file
 
 
 def read_file(path: str, limit: int | None = None) -> bytes:
@@ -141,7 +144,7 @@ def match(
         causes = [*(error.exception_details or {}).values(), error]
         raise InputError(f"{pattern} cannot be listed: {causes[0]}.") from None
     # The folder before the first wildcard may be hidden itself.
-    folder = re.match(r"[^[*?]*", pattern)[0].rpartition("/")[0]
+    folder = re.split(r"[*?[]", pattern, maxsplit=1)[0].rpartition("/")[0]
     shown = [
         file
         for file in matched.metadata_list

@@ -17,7 +17,7 @@ register = functools.cache(run_file)  # once: a second run would register twice
 HUBS = ("hf", "kaggle")
 # Predictors that `checked` has loaded, by job, until a worker in this process takes
 # them: the model is not loaded twice.
-_loaded = {}
+_loaded: dict[str, RecordPredictor] = {}
 FIELDS = {"caption": ("photo",), "translate": ("text",), "answer": ("photo", "text")}
 
 

@@ -206,7 +206,8 @@ class Output:
             passed_over: dict that counts other content of the shard's file. It is
                 complete once all rows have been read.
         """
-        read, undetected, faults = 0, 0, {}
+        read, undetected = 0, 0
+        faults: dict[str, Fault] = {}
         path = self.path(number)
         writing = FORMATS[self.format].writing
         with replacing_file(path, self.folder) as file, writing(file) as write:
@@ -217,7 +218,7 @@ class Output:
                     undetected += 1
                 elif row["error"] is not None:
                     add_fault(faults, row)
-        description = {
+        description: Description = {
             "bytes": file.size,
             "sha256": file.digest.hexdigest(),
             "read": read,
@@ -236,16 +237,17 @@ def stamp_of(source: Any) -> str:
 
 def sum_of(descriptions: Iterable[Counts]) -> Counts:
     """The counts of all shards together."""
-    total = {"read": 0, "undetected": 0, "faults": {}}
-    passed_over = collections.Counter()
+    total: Counts = {"read": 0, "undetected": 0, "faults": {}, "passed_over": {}}
+    passed_over: collections.Counter[str] = collections.Counter()
     for description in descriptions:
-        for name in ("read", "undetected"):
-            total[name] += description[name]
+        total["read"] += description["read"]
+        total["undetected"] += description["undetected"]
         for kind, fault in description["faults"].items():
             known = total["faults"].setdefault(kind, {**fault, "count": 0})
             known["count"] += fault["count"]
         passed_over.update(description["passed_over"])
-    return {**total, "passed_over": dict(passed_over)}
+    total["passed_over"] = dict(passed_over)
+    return total
 
 
 def escaped(path: str) -> str:
@@ -258,7 +260,7 @@ def add_fault(faults: dict[str, Fault], row: Row) -> None:
     kind = kind_of(row["error"], row["id"])
     if kind not in faults and len(faults) >= KINDS:
         kind = OTHERS
-    example = {"count": 0, "id": row["id"], "error": row["error"]}
+    example: Fault = {"count": 0, "id": row["id"], "error": row["error"]}
     faults.setdefault(kind, example)["count"] += 1
 
 

@@ -63,7 +63,7 @@ class ShardHandler(ModelHandler):
         inference_args: dict[str, Any] | None = None,
     ) -> Iterator[Description]:
         for shard in batch:
-            passed_over = collections.Counter()
+            passed_over: collections.Counter[str] = collections.Counter()
             rows = model(shard.read(self.job.fields, passed_over), shard.number)
             description = self.output.write(shard.number, rows, passed_over)
             faults = count_faults(description["faults"])

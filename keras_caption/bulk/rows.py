@@ -1,9 +1,10 @@
 """Rows of results, and the formats of their files."""
 
 import contextlib
+import io
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from keras_caption.predict import Prediction
 from keras_caption.results import to_text
@@ -65,7 +66,7 @@ def fault(name: str, reason: str) -> Row:
 
 
 @contextlib.contextmanager
-def writing_json_lines(file: BinaryIO) -> Iterator[Callable[[Row], None]]:
+def writing_json_lines(file: io.RawIOBase) -> Iterator[Callable[[Row], None]]:
     """Yields a function that writes a row as a line of JSON."""
 
     def write(row):
@@ -75,7 +76,7 @@ def writing_json_lines(file: BinaryIO) -> Iterator[Callable[[Row], None]]:
 
 
 @contextlib.contextmanager
-def writing_parquet(file: BinaryIO) -> Iterator[Callable[[Row], None]]:
+def writing_parquet(file: io.RawIOBase) -> Iterator[Callable[[Row], None]]:
     """Yields a function that writes a row to a Parquet file."""
     with writing_rows(file, schema_of(COLUMNS, "text")) as write:
         yield write
@@ -91,15 +92,15 @@ class Notes(NamedTuple):
     """
 
     suffix: str
-    write: Callable[[str, BinaryIO], None]
+    write: Callable[[str, io.RawIOBase], None]
     read: Callable[[bytes], str | bytes]
 
 
-def write_json(text: str, file: BinaryIO) -> None:
+def write_json(text: str, file: io.RawIOBase) -> None:
     file.write(text.encode())
 
 
-def write_in_parquet(text: str, file: BinaryIO) -> None:
+def write_in_parquet(text: str, file: io.RawIOBase) -> None:
     """Writes JSON to the metadata of a table that has the columns of rows, and none."""
     schema = schema_of(COLUMNS, "text").with_metadata({NOTE: text})
     with writing_rows(file, schema):
@@ -116,7 +117,7 @@ def read_in_parquet(content: bytes) -> bytes:
 class Format(NamedTuple):
     """A format of shards: how rows are written, and what a job keeps beside them."""
 
-    writing: Callable[[BinaryIO], contextlib.AbstractContextManager]
+    writing: Callable[[io.RawIOBase], contextlib.AbstractContextManager]
     notes: Notes
 
 

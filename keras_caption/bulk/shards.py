@@ -88,8 +88,10 @@ def plan(
     Raises:
         InputError: If an input does not exist, or holds nothing to read.
     """
-    media, parts, stamps = [], [], {}
-    passed_over = collections.Counter()
+    media: list[str] = []
+    parts: list[Part] = []
+    stamps: dict[str, str | tuple[int, float]] = {}
+    passed_over: collections.Counter[str] = collections.Counter()
     suffixes = CLIPS if clips else PHOTOS
     for name in inputs:
         files, is_folder = find_files(name, passed_over)
@@ -126,10 +128,9 @@ def plan(
             raise InputError(f"{name} has no files of {' or '.join(fields)}s.")
     shard_size = shard_size or size_of_shards(len(media))
     chunks = [media[i : i + shard_size] for i in range(0, len(media), shard_size)]
-    contents = [{"files": tuple(chunk)} for chunk in chunks]
-    contents += [{"part": part} for part in parts]
-    shards = tuple(Shard(i, **content) for i, content in enumerate(contents))
-    return Plan(shards, stamps, dict(passed_over))
+    shards = [Shard(i, files=tuple(chunk)) for i, chunk in enumerate(chunks)]
+    shards += [Shard(i, part=part) for i, part in enumerate(parts, len(chunks))]
+    return Plan(tuple(shards), stamps, dict(passed_over))
 
 
 def size_of_shards(count: int) -> int:

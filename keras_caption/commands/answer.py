@@ -119,7 +119,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def image_reader(
-    model: "kc.models.ClassifierEnsemble", regions: str | None, images: set[str]
+    model: "kc.models.ClassifierEnsemble | kc.models.EngineModel",
+    regions: str | None,
+    images: set[str],
 ) -> Callable[[str], dict[str, np.ndarray]]:
     """Makes a function from an image of the rows to the model's inputs.
 
@@ -214,13 +216,15 @@ class RowAnswerer:
         """Yields the lines to print."""
         predictions = self.predictor.stream(rows, read=self._read, n=self.n_best)
         for number, prediction in enumerate(predictions, start=1):
+            known = None
             if isinstance(prediction, kc.predict.Fault):
                 self.skipped.add(f"question {number}", prediction.reason)
-                prediction = None
+            else:
+                known = prediction
             if self.n_best is None:
-                yield line_of(prediction)
+                yield line_of(known)
                 continue
-            for answer, probability in prediction.best if prediction else []:
+            for answer, probability in known.best if known else []:
                 yield f"{number}\t{probability:.4f}\t{answer}"
 
     def _read(self, row, place):

@@ -299,9 +299,13 @@ def captioner_of(options: Any, engine: str) -> Any:
     lite = None
     if engine == "litert":
         need_packages("PIL")
-        names = options.detector, LITE_DETECTOR
-        second = options.second_opinion
-        lite = load_lite(*models, *names, options.confidence, second)
+        lite = load_lite(
+            models[0],  # engines run one model
+            options.detector,
+            LITE_DETECTOR,
+            options.confidence,
+            options.second_opinion,
+        )
     if lite is None:
         need_detector(options.model, options.detector)
         import_library(options)
@@ -347,7 +351,8 @@ def find_files(
         without files.
     """
     find = kc.features.find_clips if clips else kc.features.find_photos
-    files, errors = [], []
+    files: list[str] = []
+    errors = []
     for name in names:
         try:
             if pathlib.Path(name).is_dir():
@@ -362,7 +367,7 @@ def find_files(
                 raise kc.InputError(f"No file is called {name}.")
         except kc.InputError as error:
             errors.append(str(error))
-    once = {}
+    once: dict[str, str] = {}
     for name in files:
         once.setdefault(os.path.realpath(name), name)
     return list(once.values()), errors
@@ -396,12 +401,13 @@ class Captions:
         self.side = side
         self.skipped = skipped
         self.without_text = 0
-        self.drawn = []
-        self._images = {}  # by place, of files that were read
+        # Inputs, tokens and image of each caption.
+        self.drawn: list[tuple[dict[str, Any], Any, np.ndarray | None]] = []
+        self._images: dict[int, np.ndarray] = {}  # by place, of files that were read
 
     def __call__(
         self, names: list[str]
-    ) -> Iterator[tuple[dict, np.ndarray] | tuple[None, None]]:
+    ) -> Iterator[tuple[dict, np.ndarray | None] | tuple[None, None]]:
         """Yields a row, see `CaptionFile`, and the image or `None`, for each file.
 
         A file that cannot be read has two `None`.

@@ -113,7 +113,7 @@ def add_jit_compile(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def set_jit_compile(options: argparse.Namespace) -> None:
+def set_jit_compile(options: argparse.Namespace | None) -> None:
     """Applies `--jit_compile`, if the command line has it."""
     value = getattr(options, "jit_compile", None)
     if value in ("true", "false"):
@@ -275,7 +275,7 @@ def write_lines(lines: Iterable[str], path: str | None) -> None:
 
 # Signals of interruptions. They are recorded, since TensorFlow converts a
 # KeyboardInterrupt to other errors.
-interruptions = []
+interruptions: list[int] = []
 
 
 @contextlib.contextmanager
@@ -353,6 +353,7 @@ def start(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    status: int | str | None
     try:
         with interruptible(), missing_extras():
             status = command(sys.argv[1:] if arguments is None else arguments)

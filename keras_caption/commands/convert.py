@@ -74,7 +74,7 @@ def aoanet(options: argparse.Namespace) -> tuple["kc.models.Captioner", str]:
     model = kc.convert.convert_aoanet(
         kc.convert.read_tensors(options.checkpoint), words, values
     )
-    return model, f"{len(model.vocabulary):,} words"
+    return model, f"{number_of(model.vocabulary)} words"
 
 
 def transformer(options: argparse.Namespace) -> tuple["kc.models.Captioner", str]:
@@ -95,7 +95,7 @@ def luo(
     model = convert(kc.convert.read_tensors(options.checkpoint), words, values)
     trained = kc.convert.training_options(values).items()
     print("Trained with", ", ".join(f"{name}={value}" for name, value in trained))
-    return model, f"{len(model.vocabulary):,} words"
+    return model, f"{number_of(model.vocabulary)} words"
 
 
 def marian(
@@ -103,7 +103,7 @@ def marian(
 ) -> tuple["kc.models.TransformerTranslator", str]:
     """Converts a folder of a MarianMT."""
     model = kc.convert.convert_marian(kc.convert.read_marian(options.checkpoint))
-    return model, f"{len(model.target):,} subwords"
+    return model, f"{number_of(model.target)} subwords"
 
 
 def joeynmt(
@@ -111,7 +111,7 @@ def joeynmt(
 ) -> tuple["kc.models.TransformerTranslator", str]:
     """Converts a folder of JoeyNMT."""
     model = kc.convert.convert_joeynmt(kc.convert.read_joeynmt(options.checkpoint))
-    return model, f"{len(model.source):,} and {len(model.target):,} words"
+    return model, f"{number_of(model.source)} and {number_of(model.target)} words"
 
 
 def mcan(options: argparse.Namespace) -> tuple["kc.models.MCAN", str]:
@@ -124,7 +124,13 @@ def mcan(options: argparse.Namespace) -> tuple["kc.models.MCAN", str]:
         read_answers(options.answers),
         options.num_heads or 8,
     )
-    return model, f"{len(model.question):,} words, {len(model.answers):,} answers"
+    return model, f"{number_of(model.question)} words, {len(model.answers):,} answers"
+
+
+def number_of(tokenizer: "kc.text.Tokenizer | None") -> str:
+    """The number of tokens of a converted model, for its description."""
+    assert tokenizer is not None  # all files have words
+    return f"{len(tokenizer):,}"
 
 
 def nanodet(options: argparse.Namespace) -> tuple[Any, str]:

@@ -20,7 +20,7 @@ LITE_DETECTOR = YOLOX_NANO  # of LiteRT, which needs no TensorFlow
 NEEDED = {".keras": [], ".onnx": ["onnxruntime"], ".tflite": ["ai_edge_litert"]}
 NEEDED[LITE_DETECTOR] = NEEDED[".onnx"]
 LITE_HELP = f"defaults to {DETECTOR}, on LiteRT to {LITE_DETECTOR}, also downloaded"
-CONFIDENCE = {
+CONFIDENCE: dict[str, Any] = {
     "type": share,
     "help": "least score of an object; defaults to 0.3, or to 0.15 if the model reads "
     "the scores",
@@ -49,8 +49,8 @@ def need_detector(models: Sequence[str], detector: str | None) -> None:
     """
     if not {*models} & {*built_in.models()}:
         return
-    suffix = suffix_of(detector or "")
-    need_packages("PIL", *NEEDED.get(suffix or detector, ["keras_hub"]))
+    name = detector or ""
+    need_packages("PIL", *NEEDED.get(suffix_of(name) or name, ["keras_hub"]))
 
 
 def add_detector_options(

@@ -75,6 +75,7 @@ import ast
 import pathlib
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import keras_caption as kc
 from keras_caption.commands.command_line import (
@@ -87,7 +88,7 @@ from keras_caption.commands.detection import CONFIDENCE
 from keras_caption.commands.skipped import Skipped
 
 COLOURED = "coloured_objects"
-FLAGS = {
+FLAGS: dict[str, dict[str, Any]] = {
     "photos": {
         "help": "folder of photos, at any depth; or a dataset of Hugging Face on disk, "
         "which has their captions"

@@ -47,13 +47,13 @@ def main(arguments: Sequence[str]) -> None:
     from keras_caption.training.run_directory import RunDirectory, describe, locked
     from keras_caption.training.strategies import is_chief, make_strategy
 
-    task, config = make_config(options.config, settings)
+    kind, config = make_config(options.config, settings)
     # All checks come before the folder is locked and anything is computed or written.
     folders = folders_of(options, config)
     check_backend(config, folders)
     set_up(config)
     strategy = make_strategy(config["strategy"])
-    task = task(config)
+    task = kind(config)
     check_needs(task, folders)
     phases.check_data(task, folders, strategy, is_shortened(settings))
     if has_accelerator():

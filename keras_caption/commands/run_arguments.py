@@ -94,7 +94,7 @@ def parse(
         check_known(model, [*settings])
     if options.help:
         if is_known and not options.config and settings.keys() == {"model.name"}:
-            values = read_catalogue()[model]
+            values = read_catalogue()[settings["model.name"]]
         else:
             import_library()
             from keras_caption.commands.configuration import describe, make_config

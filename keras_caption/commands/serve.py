@@ -151,9 +151,8 @@ def main(arguments: Sequence[str]) -> None:
     names = [field.name for field in dataclasses.fields(Limits)]
     limits = Limits(**{name: getattr(options, name) for name in names})
     labels = dict(label_of(text) for text in options.label)
-    models = [named_path(model) for model in options.models]
-    engines = [engine_for([path], options, ()) for _, path in models]
-    engines = [None if engine == KERAS else engine for engine in engines]
+    named = [named_path(model) for model in options.models]
+    engines = [engine_for([path], options, ()) for _, path in named]
     with quiet(), without_keras():
         from keras_caption.serving import Server  # needs the extra `serve`
         from keras_caption.serving.server import url_of
@@ -164,7 +163,7 @@ def main(arguments: Sequence[str]) -> None:
     server = Server(
         limits, tokens, True, *tls, options.warm_beam, options.second_opinion
     )
-    for (name, path), engine in zip(models, engines, strict=True):
+    for (name, path), engine in zip(named, engines, strict=True):
         server.add(
             path,
             name,
@@ -172,7 +171,7 @@ def main(arguments: Sequence[str]) -> None:
             options.confidence,
             labels,
             later=True,
-            engine=engine,
+            engine=None if engine == KERAS else engine,
         )
     address = url_of(options.host, options.port, server.scheme)
 

@@ -33,8 +33,9 @@ class Skipped:
 
     def __init__(self, path: str | os.PathLike | None = None):
         self.path = None if path is None else pathlib.Path(path)
-        self.records = []
-        self._first, self._counts = {}, collections.Counter()  # by kind
+        self.records: list[tuple[str, str]] = []
+        self._first: dict[str, str] = {}  # by kind
+        self._counts: collections.Counter[str] = collections.Counter()
         self._printed = 0
         if self.path:
             self._is_ours()

@@ -124,7 +124,8 @@ def translator_of(options: argparse.Namespace, engine: str) -> Any:
         engine: str, what `engine_for` returned.
     """
     files = files_for(options.model, engine)
-    if engine == "litert" and (lite := load_lite(*files)):
+    # Engines run one model.
+    if engine == "litert" and (lite := load_lite(files[0])):
         return lite
     import_library(options)
     return kc.serving.Predictor(kc.models.load_ensemble(files, kc.models.Ensemble))
@@ -166,7 +167,7 @@ class LineTranslator:
         self.n_best = options.n_best
         self.options = decoding_of(options)
         self.skipped = skipped
-        self.unknown = []
+        self.unknown: list[int] = []
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Yields the lines to print."""

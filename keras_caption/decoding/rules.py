@@ -1,6 +1,7 @@
 """How options of decoding change the scores of the next token."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from jaxtyping import Bool, Float32, Int, Int32
@@ -157,7 +158,7 @@ def continue_prefix(
 
 # Rules by option, or by another key of `per_example`. They run in this order: a later
 # rule overrides earlier ones, so that a prefix may hold what they forbid.
-RULES = {
+RULES: dict[str, Callable[[Tensor, Any, Step], Tensor]] = {
     "repetition_penalty": penalize_repetition,
     "no_repeat_ngram": block_ngrams,
     "forbidden": forbid_phrases,

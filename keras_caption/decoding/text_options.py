@@ -101,9 +101,8 @@ def required_tokens(vocabulary: Tokenizer, options: Decoding) -> Required:
     phrases = phrases_of(vocabulary, "required", options.required)
     check_number(phrases, options.max_length)
     forbidden = {*forbidden_phrases(vocabulary, options.forbidden)}
-    prefixes = options.prefix
-    prefixes = [prefixes] if isinstance(prefixes, str) else {*prefixes}
-    for text in prefixes:
+    given = options.prefix
+    for text in [given] if isinstance(given, str) else {*given}:
         prefix = known_tokens(vocabulary, "prefix", text)
         missing = [phrase for phrase in phrases if not has(prefix, phrase)]
         for phrase in missing:

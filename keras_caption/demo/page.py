@@ -29,6 +29,7 @@ from keras_caption.errors import InputError
 from keras_caption.features import MAX_PIXELS, film_strip, read_photo
 from keras_caption.features.photos import readable_formats
 from keras_caption.formats.deadline import reading_until
+from keras_caption.models.answering import Answering
 from keras_caption.models.cards import limits_of
 from keras_caption.serving import Limits, Prediction, Predictor
 from keras_caption.serving.effort import check_effort
@@ -73,7 +74,7 @@ INTO_VIEW = """() => {
   if (shown.getBoundingClientRect().top > innerHeight / 2) shown.scrollIntoView()
 }"""
 TEXTS = "Words or phrases, separated by commas"
-HIDDEN = {"api_visibility": "private"}
+HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PHOTOS = pathlib.Path(__file__).parent / "photos"
 # The photo of an example, and the question about it.
 EXAMPLES = {
@@ -143,6 +144,7 @@ def build_page(predictors: Mapping[str, Predictor]) -> gr.Blocks:
                     with gr.Tab(title, id=tab):
                         add_tab(tab, models)
     # A request may send an address to any component, which Gradio would download.
+    block: Any  # of which a method is replaced
     for block in page.blocks.values():
         block.async_move_resource_to_block_cache = uploaded_path
     return page
@@ -277,7 +279,7 @@ def limits(predictor: Predictor) -> list[str]:
 
 
 def photo() -> gr.Image:
-    component = gr.Image(
+    component: Any = gr.Image(  # of which a method is replaced
         label="Photo",
         sources=["upload", "clipboard", "webcam"],
         type="filepath",
@@ -292,7 +294,7 @@ def photo() -> gr.Image:
 
 
 def clip() -> gr.Video:
-    component = gr.Video(label="Clip", sources=["upload", "webcam"], height=300)
+    component: Any = gr.Video(label="Clip", sources=["upload", "webcam"], height=300)
     component.preprocess = uploaded  # as for photos
     return component
 
@@ -305,7 +307,7 @@ def is_text(component: Any) -> bool:
     return isinstance(component, gr.Textbox)
 
 
-INPUTS = {
+INPUTS: dict[str, list[Callable[[], Any]]] = {  # Gradio makes events at run time
     "photo": [photo],
     "question": [photo, lambda: text("Question")],
     "clip": [clip],
@@ -329,7 +331,7 @@ def respond(
             and, if the tab has them, required and forbidden words.
     """
     asked, (first, second, count, *texts) = values[:inputs], values[inputs:]
-    options = {"n": int(count)}
+    options: dict[str, Any] = {"n": int(count)}
     for name, text in zip(("required", "forbidden"), texts, strict=False):
         phrases = [x.strip() for x in (text or "").split(",") if x.strip()]
         if phrases:
@@ -409,7 +411,9 @@ def generated(
     predictor: Predictor, record: dict[str, Any], options: dict[str, Any]
 ) -> Prediction:
     """Generates texts by a beam that is wide enough for all shown texts."""
-    beam = max(options["n"], predictor.model.decoding.beam_size)
+    model = predictor.model
+    assert not isinstance(model, Answering)  # its tab is another
+    beam = max(options["n"], model.decoding.beam_size)
     return attended(predictor, record, {**options, "beam_size": beam})
 
 

@@ -95,7 +95,7 @@ class BoundedRequests:
         path, size = scope["path"].rstrip("/") or "/", size_of(scope)
         problem = self.problem(path, size)
         if problem is None:
-            coming = size if path == UPLOAD else 0
+            coming = (size or 0) if path == UPLOAD else 0
             self._coming += coming
             try:
                 await self.app(scope, receive, send)

@@ -266,6 +266,7 @@ def properties(weights: Float[np.ndarray, " words"]) -> str:
 def relative(prediction: Prediction) -> Float[np.ndarray, "words M"]:
     """Attention weights of each word, divided by the greatest of them."""
     weights = prediction.attention
+    assert weights is not None  # it was asked for
     return weights / np.maximum(weights.max(axis=1, keepdims=True), 1e-9)
 
 
@@ -288,7 +289,9 @@ def label_places(
         labels: List of str.
         proportion: float, width of the image divided by its height.
     """
-    height, taken, places = LABEL_HEIGHT * proportion, [], []
+    height = LABEL_HEIGHT * proportion
+    taken: list[tuple[float, float, float]] = []  # centre, width and upper edge
+    places: list[str | None] = []
     for (x1, y1, x2, y2), label in zip(boxes, labels, strict=True):
         width = LETTER_WIDTH * (len(label) + 1)
         corners = {
@@ -307,16 +310,17 @@ def label_places(
                 for a, b, c in taken
             )
         ]
-        places.append(free[0] if label and free else None)
-        if places[-1] is not None:
-            x, y = corners[places[-1]]
+        place = free[0] if label and free else None
+        places.append(place)
+        if place is not None:
+            x, y = corners[place]
             taken.append((x + width / 2, width, y))
     return places
 
 
 def shares(prediction: Prediction) -> str:
     """For each word, a sentence on the items with most attention."""
-    if not prediction.items or not prediction.text:
+    if prediction.attention is None or not prediction.items or not prediction.text:
         return ""
     lines = []
     for i, row in enumerate(prediction.attention):

@@ -1,5 +1,6 @@
 import inspect
 import pathlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -65,7 +66,7 @@ def make_application(
                 "; without a network, name a file of its weights without the top, or "
                 "take efficientnet_lite2, whose weights the extra backbones has"
             )
-        elif len(errors) > 1 and pathlib.Path(weights).is_file():
+        elif weights and len(errors) > 1 and pathlib.Path(weights).is_file():
             known = ", ".join(f"{alpha:g}" for alpha in ALPHAS)
             errors = [f"they do not fit without the top, with any `alpha` of {known}"]
         raise InputError(
@@ -76,4 +77,5 @@ def make_application(
         if layer not in names:
             raise InputError(f"{name} has no layer {layer!r}. {hint(layer, names)}")
         network = keras.Model(network.input, network.get_layer(layer).output)
-    return network, inspect.getmodule(make).preprocess_input, candidate
+    module = sys.modules[make.__module__]
+    return network, module.preprocess_input, candidate

@@ -86,8 +86,8 @@ class ClipExtractor(keras.Model):
             raise InputError(
                 f"Clips should be a list of at least one path. Received: {clips!r}"
             )
-        clips = [clip if isinstance(clip, Clip) else self.read(clip) for clip in clips]
-        lengths = np.array([len(clip.times) for clip in clips])
+        read = [clip if isinstance(clip, Clip) else self.read(clip) for clip in clips]
+        lengths = np.array([len(clip.times) for clip in read])
         longest = lengths.max()
 
         def padded(arrays):
@@ -97,8 +97,8 @@ class ClipExtractor(keras.Model):
             )
 
         return {
-            "images": padded([clip.frames for clip in clips]),
-            "times": padded([clip.times for clip in clips]),
+            "images": padded([clip.frames for clip in read]),
+            "times": padded([clip.times for clip in read]),
             "frame_mask": np.arange(longest) < lengths[:, None],
         }
 

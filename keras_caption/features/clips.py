@@ -97,7 +97,7 @@ def find_video(path: pathlib.Path) -> int:
             raise InputError(f"{path} has no video that can be decoded.")
         video = videos[0]
         if len(videos) > 1:
-            packets = collections.Counter()
+            packets: collections.Counter[int] = collections.Counter()
             for packet in container.demux(videos):
                 packets[packet.stream_index] += bool(packet.size)
                 if packets[video.index] > 1:
@@ -178,7 +178,9 @@ def decode(
     Returns:
         `Clip`, and the number of decoded frames.
     """
-    chosen, frames, times = set(chosen.tolist()), [], []
+    numbers = {*chosen.tolist()}
+    frames: list[np.ndarray] = []
+    times: list[float] = []
     total, shape = 0, (0, 0)
     with open_clip(path) as container:
         stream = container.streams[index]
@@ -189,7 +191,7 @@ def decode(
                 time = float(total / (stream.average_rate or 1))
             if not total:
                 start = time
-            if total in chosen:
+            if total in numbers:
                 check_size((frame.width, frame.height), str(path))
                 pixels = frame.to_ndarray(format="rgb24")
                 pixels = np.rot90(pixels, frame.rotation // 90)

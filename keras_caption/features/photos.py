@@ -67,7 +67,7 @@ def read_photo(
         name = name or "The file"
     else:
         name = name or str(source)
-        file = source = existing_path(source)
+        source = existing_path(source)
         if not pathlib.Path(source).is_file():
             raise InputError(f"There is no file {source}.")
         if not pathlib.Path(source).stat().st_size:
@@ -76,13 +76,19 @@ def read_photo(
         raise InputError(f"{name} is empty.")
     check_time(name)
     try:
-        file = io.BytesIO(source) if isinstance(source, bytes) else source
+        file: io.BytesIO | str = (
+            source if isinstance(source, str) else io.BytesIO(source)
+        )
         with Image.open(file, formats=readable_formats()) as image:
             check_size(image.size, name, max_pixels)
-            content = source
-            if not isinstance(source, bytes) and image.format in ("JPEG", "PNG"):
+            is_jpeg = isinstance(image, JpegImageFile)  # also one of several images
+            if isinstance(source, bytes):
+                content = source
+            elif is_jpeg or image.format == "PNG":
                 content = pathlib.Path(source).read_bytes()
-            if isinstance(image, JpegImageFile):
+            else:
+                content = b""  # nothing reads that of other formats
+            if is_jpeg:
                 check_scans(content, *image.size, name)
             image.load()
             if colours := declared_colours(image, content, name):

@@ -62,11 +62,11 @@ def given_splits(
     return splits
 
 
-def unclear(path: pathlib.Path, reason: str) -> InputError:
+def unclear(path: pathlib.Path | str, reason: str) -> InputError:
     """Makes the error for a file whose split is neither named nor given.
 
     Args:
-        path: `pathlib.Path` of the file or folder.
+        path: Path of the file or folder, or a str that names a part of it.
         reason: str, the beginning of the sentence after the path.
     """
     return InputError(

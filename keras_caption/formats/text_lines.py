@@ -32,7 +32,9 @@ def lines(path: pathlib.Path) -> Iterator[str]:
     return lines_of(lambda: open_text(path), path)
 
 
-def lines_of(open_file: Callable[[], BinaryIO], name: object) -> Iterator[str]:
+def lines_of(
+    open_file: Callable[[], contextlib.AbstractContextManager[BinaryIO]], name: object
+) -> Iterator[str]:
     """Yields the lines of a file like `lines`; `name` is used in messages."""
     number = 0
     with reading_lines(name, lambda: number), open_file() as file:

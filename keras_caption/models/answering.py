@@ -138,7 +138,7 @@ class Answering(PhotoReader):
                 f"The model '{self.name}' knows {len(self.answers)} answers, not {n}."
             )
 
-    def check_no_decoding(self, options: dict[str, Any]) -> None:
+    def check_no_decoding(self, options: collections.abc.Mapping[str, Any]) -> None:
         """Raises `InputError` if options of decoding are set."""
         if options:
             raise InputError(

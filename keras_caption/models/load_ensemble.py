@@ -1,17 +1,32 @@
 import os
-from typing import Any
+from typing import Any, overload
 
 from keras_caption.models.answering import Answering
 from keras_caption.models.classifier_ensemble import ClassifierEnsemble
-from keras_caption.models.engine_model import EngineModel
+from keras_caption.models.engine_model import EngineAnswerer, EngineGenerator
 from keras_caption.models.ensemble import Ensemble
-from keras_caption.models.generation import Generation
 from keras_caption.models.loading import load
+
+
+@overload
+def load_ensemble(models: Any, kind: type[Ensemble]) -> Ensemble | EngineGenerator: ...
+
+
+@overload
+def load_ensemble(
+    models: Any, kind: type[ClassifierEnsemble]
+) -> ClassifierEnsemble | EngineAnswerer: ...
+
+
+@overload
+def load_ensemble(
+    models: Any, kind: type[Ensemble | ClassifierEnsemble] | None = None
+) -> Ensemble | ClassifierEnsemble | EngineGenerator | EngineAnswerer: ...
 
 
 def load_ensemble(
     models: Any, kind: type[Ensemble | ClassifierEnsemble] | None = None
-) -> Ensemble | ClassifierEnsemble | EngineModel:
+) -> Ensemble | ClassifierEnsemble | EngineGenerator | EngineAnswerer:
     """Loads models as one ensemble, or one model that another engine runs.
 
     Args:
@@ -30,8 +45,7 @@ def load_ensemble(
     if kind is None:
         answers = any(isinstance(member, Answering) for member in members)
         kind = ClassifierEnsemble if answers else Ensemble
-    mixin = Generation if kind is Ensemble else Answering
-    first = members[0] if len(members) == 1 else None
-    if isinstance(first, EngineModel) and isinstance(first, mixin):
-        return first
+    engine = EngineGenerator if kind is Ensemble else EngineAnswerer
+    if len(members) == 1 and isinstance(members[0], engine):
+        return members[0]
     return kind(members)

@@ -18,5 +18,7 @@ def cells_of(
         rows, columns = np.mgrid[:count, :count]
         cells.append(np.stack([columns.ravel(), rows.ravel()], axis=1))
         strides.append(np.full((rows.size, 1), stride))
-    cells, strides = (np.concatenate(x).astype("float32") for x in (cells, strides))
-    return cells, strides
+    return (
+        np.concatenate(cells).astype("float32"),
+        np.concatenate(strides).astype("float32"),
+    )

@@ -135,6 +135,7 @@ class EngineDetector(ObjectDetector):
 
 def decode_cells(decode: Callable, detector: EngineDetector, outputs: list[np.ndarray]):
     """Boxes in pixels, and scores of categories, of the cells of grids."""
+    assert detector.cells is not None  # the layout has strides
     decoded = decode(ops.convert_to_tensor(outputs[0]), *detector.cells)
     return tuple(ops.convert_to_numpy(x[0]) for x in decoded)
 
@@ -153,13 +154,13 @@ def decode_detr(detector: EngineDetector, outputs: list[np.ndarray]):
 
 def logits_and_boxes(outputs: list[np.ndarray]):
     """The logits `(N, C)` and boxes `(N, 4)` of DETR, or `None` of other networks."""
-    found = [
+    logits, boxes = (
         next((x[0] for x in outputs if x.ndim == 3 and x.shape[-1] in sizes), None)
         for sizes in ((CLASSES, DETR_CLASSES), (4,))
-    ]
-    if any(x is None for x in found) or len(found[0]) != len(found[1]):
+    )
+    if logits is None or boxes is None or len(logits) != len(boxes):
         return None
-    return found
+    return logits, boxes
 
 
 YOLOX = Layout(

@@ -76,10 +76,10 @@ class ObjectEvidence(Hook):
         said = [x for x in rules.facts if x[0] in ("implied", "relation")]
         self.said_of = np.ones((1 + len(categories), len(said)), "bool")
         self.said_of[0, len(implied) :] = False
-        for column, word in zip(self.said_of.T, said, strict=True):
-            if word in rules.subjects:
+        for column, fact in zip(self.said_of.T, said, strict=True):
+            if fact in rules.subjects:
                 column[:] = np.isin(
-                    np.arange(-1, len(categories)), rules.subjects[word]
+                    np.arange(-1, len(categories)), rules.subjects[fact]
                 )
         # Which facts admit an article, or a form of "be", before what they admit.
         self.leads = np.zeros((len(rules.facts), len(ARTICLES) + 1), "float32")

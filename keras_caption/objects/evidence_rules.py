@@ -86,6 +86,7 @@ class EvidenceRules:
         rows = read_table(path)
         self.sets = {x.word: x.condition for x in rows if x.kind == "set"}
         names = [x.names for x in rows if _is_relation(x)] or [""]  # no axis is empty
+        self.relations: dict[str, tuple[str, list[tuple[list[int], list[int], bool]]]]
         self.relations = {name: ("anywhere", []) for name in names}
         self.implied: dict[str, list] = {}
         self.subjects: dict[tuple[str, str], list] = {}
@@ -119,7 +120,7 @@ class EvidenceRules:
 
     def members(self, names: str, row: Row) -> list[int]:
         """The categories that a text of sets and categories names."""
-        found = []
+        found: list[int] = []
         for name in names.split():
             category = name.replace("_", " ")
             if name == "*":

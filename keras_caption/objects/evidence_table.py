@@ -41,11 +41,12 @@ def read_table(path: str | pathlib.Path | None = None) -> list[Row]:
         InputError: If the file is not such a table.
     """
     own = importlib.resources.files("keras_caption.objects") / "evidence.csv"
-    rows = []
+    rows: list[Row] = []
     for place, cells in csv_rows(pathlib.Path(path or str(own))):
         if len(cells) != len(COLUMNS) or not (rows or cells == [*COLUMNS]):
             raise InputError(f"{place}: the columns must be {', '.join(COLUMNS)}.")
-        rows.append(Row(*cells, place))
+        word, kind, names, condition, after, share, photos = cells
+        rows.append(Row(word, kind, names, condition, after, share, photos, place))
         if len(rows) > 1 and rows[-1].kind not in KINDS:
             raise InputError(
                 f"{place}: {cells[1]!r} is no kind of words. These are: "

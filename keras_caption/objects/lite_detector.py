@@ -87,16 +87,16 @@ class LiteDetector:
             Boxes, float32 `(N, 4)`, x1, y1, x2, y2 divided by the photo's width and
             height; scores, float32 `(N,)`; and categories, int `(N,)`.
         """
-        found = self._run({"images": image[None]})
+        outputs = self._run({"images": image[None]})
         boxes, scores, categories = (
-            found[name][0] for name in ("boxes", "scores", "categories")
+            outputs[name][0] for name in ("boxes", "scores", "categories")
         )
         if np.isnan(scores).any() or np.isnan(boxes).any():
             raise InputError(f"{self.source} returns values that are no numbers (NaN).")
         good = (scores >= np.float32(self.confidence)) & (categories >= 0)
-        found = boxes[good], scores[good], categories[good]
-        best = self.suppression(*found, self.max_objects)
-        boxes, scores, categories = (x[best] for x in found)
+        boxes, scores, categories = boxes[good], scores[good], categories[good]
+        best = self.suppression(boxes, scores, categories, self.max_objects)
+        boxes, scores, categories = boxes[best], scores[best], categories[best]
         boxes = np.clip(boxes / self.image_size / np.tile(extent, 2), 0, 1)
         good = np.all(boxes[:, 2:] > boxes[:, :2], axis=1)
         return boxes[good], scores[good], categories[good]

@@ -64,7 +64,7 @@ def add_network(graph: LiteRTGraph, path: pathlib.Path) -> tuple[int, dict[str, 
         )
     images = graph.input("images", (1, size, size, 3))
     blue_first = graph.add(
-        "REVERSE_V2", [images, graph.constant(np.int32([3]))], images.shape
+        "REVERSE_V2", [images, graph.constant(np.array([3], "int32"))], images.shape
     )
     found = {name: blue_first}
     for node in network.nodes:

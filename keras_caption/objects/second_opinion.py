@@ -2,7 +2,7 @@ import dataclasses
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float32, UInt8
@@ -12,6 +12,10 @@ from keras_caption.features.photos import check_photos, pixels_of
 from keras_caption.objects.categories import CATEGORIES, objects_of
 from keras_caption.objects.imagenet_names import CLASSES, imagenet_names, members
 from keras_caption.progress import report
+
+if TYPE_CHECKING:
+    from keras_caption.objects.lite_classifier import LiteClassifier
+    from keras_caption.objects.photo_classifier import PhotoClassifier
 
 SIDE = 640  # longer side of a photo of which boxes are cut, at most, in pixels
 MARGIN = 0.08  # by which boxes are larger, as a share of their sides
@@ -98,7 +102,7 @@ class SecondOpinion:
     dimensions = CATEGORIES
     in_graphs = False
 
-    def __init__(self, detector: Any, classify: Callable):
+    def __init__(self, detector: Any, classify: "PhotoClassifier | LiteClassifier"):
         self.detector = detector
         self.classify = classify
         self.confidence = detector.confidence
@@ -225,7 +229,9 @@ class SecondOpinion:
         )
 
 
-def with_second_opinion(detector: Any, load: Callable[[], Callable]) -> Any:
+def with_second_opinion(
+    detector: Any, load: Callable[[], "PhotoClassifier | LiteClassifier"]
+) -> Any:
     """A second opinion on a detector or, without a classifier, the detector alone.
 
     Args:
@@ -307,7 +313,7 @@ def of_animals() -> tuple[dict[str, int], np.ndarray]:
     animals = [i for i, row in enumerate(table) if row.kind == "animal"]
     places = {table[i].name: i for i in animals if table[i].name == table[i].category}
     others = [i for i in animals if not table[i].category]
-    return places, members()[others].any(axis=0)
+    return places, np.any(members()[others], axis=0)
 
 
 def judged_objects(
@@ -342,7 +348,7 @@ def judged_objects(
         ]
         objects = []
         for j, found in zip(places, before, strict=True):
-            seen = probabilities.get((i, j))
+            seen = probabilities.get((i, int(j)))
             if seen is not None:
                 found = judge(found, seen, before)
                 if found.category is None:
@@ -352,12 +358,12 @@ def judged_objects(
         kept = [x for x in objects if not any(same(x, other) for other in objects)]
         kept.sort(key=lambda x: -x.score)
         made["boxes"][i, :1] = 0, 0, 1, 1  # where there is no object
-        for j, found in enumerate(kept):
-            made["regions"][i, j, CATEGORIES.index(found.category)] = 1
-            made["boxes"][i, j], made["scores"][i, j] = found.box, found.score
-            made["names"][i, j], made["name_probabilities"][i, j] = found.name
+        for row, found in enumerate(kept):
+            made["regions"][i, row, CATEGORIES.index(found.category)] = 1
+            made["boxes"][i, row], made["scores"][i, row] = found.box, found.score
+            made["names"][i, row], made["name_probabilities"][i, row] = found.name
             if found.classes is not None:
-                made["box_classes"][i, j] = found.classes
+                made["box_classes"][i, row] = found.classes
     return made
 
 
@@ -396,6 +402,7 @@ def judge(
     found = dataclasses.replace(found, classes=seen)
     if found.category == CATEGORIES[PERSON]:
         return found
+    assert found.category is not None  # of a detected object
     category, probability = opinion_on(found.category, seen)
     # A bench is no dog because a dog sits on it.
     if found.category not in ANIMALS and any(
@@ -477,6 +484,7 @@ def crops_of(
     for box in np.asarray(boxes, float).reshape(-1, 4):
         sides = np.tile(box[2:] - box[:2], 2)
         box = box + MARGIN * sides * (-1, -1, 1, 1)
-        box = tuple(np.clip(box, 0, 1) * extent)
-        crops.append(np.asarray(image.resize((size, size), Image.BICUBIC, box=box)))
+        x1, y1, x2, y2 = np.clip(box, 0, 1) * extent
+        cut = image.resize((size, size), Image.Resampling.BICUBIC, (x1, y1, x2, y2))
+        crops.append(np.asarray(cut))
     return crops

@@ -33,7 +33,8 @@ class Suppression:
         """
         low, high = boxes[:, :2], boxes[:, 2:]
         areas = np.prod(high - low, axis=1)
-        kept, waiting = [], np.argsort(-scores, kind="stable")
+        kept: list[int] = []
+        waiting = np.argsort(-scores, kind="stable")
         while len(waiting) and len(kept) < most:
             best, others = waiting[0], waiting[1:]
             kept.append(best)

@@ -49,7 +49,7 @@ class Yolox(ObjectDetector):
     """
 
     kind = "YOLOX"
-    strides_of_grids = STRIDES  # whose cells predict objects
+    strides_of_grids: tuple[int, ...] = STRIDES  # whose cells predict objects
     values = VALUES  # of a cell
     proportions = True  # of photos are kept
     overlap = OVERLAP  # intersection over union of two objects of a category, at most

@@ -11,11 +11,11 @@ from keras_caption.objects.object_answers import (
     presence_of,
 )
 from keras_caption.predict.prediction import Prediction
-from keras_caption.text.answers import kind_of_answer, threshold_of
+from keras_caption.text.answers import Kind, kind_of_answer, threshold_of
 
 
 def is_unsure(
-    answer: str, probability: float, threshold: float | Mapping[str, float]
+    answer: str, probability: float, threshold: float | Mapping[Kind, float]
 ) -> bool:
     """Whether an answer is less probable than the threshold of its kind.
 

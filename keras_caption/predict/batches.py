@@ -67,7 +67,7 @@ class Rows:
         self.places = np.array(places, int)
 
     def groups(self) -> list[Int[np.ndarray, " group"]]:
-        groups = {}
+        groups: dict[frozenset[str], list[int]] = {}
         for index, row in enumerate(self.rows):
             groups.setdefault(frozenset(row), []).append(index)
         for indices in groups.values():

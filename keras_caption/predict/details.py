@@ -58,7 +58,7 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
         for text, score in caption.best
     ]
     caption.text, caption.links = described[0][0]
-    best = {}
+    best: dict[str, float] = {}
     for (text, _), score in described:
         best.setdefault(text, score)
     caption.best = [*best.items()]

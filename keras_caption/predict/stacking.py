@@ -21,6 +21,7 @@ def stack(examples: list[Any]) -> Any:
     shape = np.max([x.shape for x in arrays], axis=0).astype(int)
     batch = np.zeros((len(arrays), *shape), arrays[0].dtype)
     for i, x in enumerate(arrays):
+        index: tuple[int | slice, ...] = (i, *map(slice, x.shape))
         # `x.item()`, since an array of objects would hold the scalar as an array.
-        batch[(i, *map(slice, x.shape))] = x if x.ndim else x.item()
+        batch[index] = x if x.ndim else x.item()
     return batch

@@ -31,7 +31,9 @@ def records_of_arrow(
         InputError: If the dataset is damaged, has no images or captions, or the split
             of a part is unclear.
     """
-    records, skipped, number = {split: [] for split in SPLITS}, [], 0
+    records: dict[str, list[PhotoRecord]] = {split: [] for split in SPLITS}
+    skipped: list[str] = []
+    number = 0
     for part in open_arrow(folder):
         captions = captions_of(folder, part, skipped)
         named = splits_in(part)

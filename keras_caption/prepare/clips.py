@@ -101,7 +101,7 @@ class ClipFolder(FeatureRecords):
     def __init__(self, folder: str | os.PathLike, extractor: ClipExtractor):
         super().__init__(pathlib.Path(folder))
         self.extractor = extractor
-        passed_over = collections.Counter()
+        passed_over: collections.Counter[str] = collections.Counter()
         for path in find_clips(folder, passed_over):
             self.add(path.stem, path, str(path))
         if passed_over:

@@ -53,7 +53,7 @@ def list_images(
             )
     cocos = [path for path in files if path not in karpathys]
     if karpathys:
-        sizes = {}
+        sizes: dict[int | str, tuple[int, int] | None] = {}
         for path in cocos:
             sizes |= read_sizes(path)
             print(f"{path}: only the sizes of its images")
@@ -61,7 +61,7 @@ def list_images(
     else:
         listings = split_coco_files(files)
     if TFDS_NAME in paths:
-        listings[TFDS_NAME] = ListedFile(
+        listings[pathlib.Path(TFDS_NAME)] = ListedFile(
             {
                 split: list(map(_listed_by_tfds, examples))
                 for split, examples in read_tfds().items()

@@ -34,7 +34,8 @@ def join_listings(
     Raises:
         InputError: If two files list the same item; see also `strict`.
     """
-    joined, path_of = {split: [] for split in SPLITS}, {}
+    joined: dict[str, list[Any]] = {split: [] for split in SPLITS}
+    path_of: dict[str, Hashable] = {}
     for path, listing in listings.items():
         for split, listed in listing.splits.items():
             joined[split] += listed
@@ -92,7 +93,8 @@ def match(
         InputError: If no item has features; see also `strict`.
     """
     problems = [problem for source in sources for problem in source.problems]
-    sources_of, spelling = {}, {nfc(id_): id_ for id_ in captioned}
+    sources_of: dict[Hashable, list[FeatureRecords]] = {}
+    spelling = {nfc(id_): id_ for id_ in captioned}
     for source in sources:
         for id_ in source.ids:
             sources_of.setdefault(spelling.get(id_, id_), []).append(source)

@@ -43,7 +43,7 @@ def metadata_files(folder: str | os.PathLike) -> list[pathlib.Path]:
 def list_own_photos(
     paths: Sequence[str | os.PathLike],
     folder: pathlib.Path,
-    photos: list[pathlib.PurePath],
+    photos: Sequence[pathlib.PurePath],
     strict: bool = False,
 ) -> dict[str, list[ListedImage]]:
     """Lists the photos of a user's own captions by split.
@@ -77,9 +77,9 @@ def list_own_photos(
         listed, skipped[path] = read_own(path, split, photos)
         read[path] = beside(path, listed, folder, photos)
     splits = {path: {photo.split for photo in listed} for path, listed in read.items()}
-    for path, listed in splits.items():
+    for path, named in splits.items():
         for other in splits:
-            if None in listed and splits[other] - {None}:
+            if None in named and splits[other] - {None}:
                 raise unclear(path, f"has no split, unlike {other}")
     existing = {nfc(photo.name) for photo in photos}
     hashed = split_by_hash(
@@ -105,7 +105,7 @@ def list_own_photos(
 
 
 def read_own(
-    path: pathlib.Path, split: str | None, photos: list[pathlib.PurePath]
+    path: pathlib.Path, split: str | None, photos: Sequence[pathlib.PurePath]
 ) -> tuple[list[CaptionedPhoto], list[str]]:
     """Reads a file or a folder of text files, see `list_own_photos`.
 
@@ -140,7 +140,7 @@ def read_own(
     named = [split] if split else splits_in(name)
     if len(named) > 1:
         raise unclear(path, f"has {' and '.join(named)} in its name")
-    [split] = named or [None]
+    split = named[0] if named else None
     return [dataclasses.replace(photo, split=split) for photo in captioned], skipped
 
 
@@ -148,7 +148,7 @@ def beside(
     path: pathlib.Path,
     listed: list[CaptionedPhoto],
     folder: pathlib.Path,
-    photos: list[pathlib.PurePath],
+    photos: Sequence[pathlib.PurePath],
 ) -> list[CaptionedPhoto]:
     """Makes names that are relative to a file of captions relative to the photos.
 
@@ -172,7 +172,9 @@ def beside(
 
 
 def find_photos_of_texts(
-    folder: pathlib.Path, texts: list[CaptionedPhoto], photos: list[pathlib.PurePath]
+    folder: pathlib.Path,
+    texts: list[CaptionedPhoto],
+    photos: Sequence[pathlib.PurePath],
 ) -> list[CaptionedPhoto]:
     """Finds the photo of every text file.
 
@@ -204,14 +206,14 @@ def find_photos_of_texts(
         if not candidates and uses[name] == 1:
             candidates = by_name[name]
         if len(candidates) == 1:
-            changes = {"file_name": str(candidates[0])}
+            found = dataclasses.replace(text, file_name=str(candidates[0]))
         else:
-            where = folder / f"{text.file_name}.txt"
-            if not folder.is_dir():
-                where = f"{folder}: {text.file_name}"
+            where = f"{folder}: {text.file_name}"
+            if folder.is_dir():
+                where = str(folder / f"{text.file_name}.txt")
             problem = f"{where} has {len(candidates)} photos."
-            changes = {"problem": text.problem or problem}
-        matched.append(dataclasses.replace(text, **changes))
+            found = dataclasses.replace(text, problem=text.problem or problem)
+        matched.append(found)
     return matched
 
 

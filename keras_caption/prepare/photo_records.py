@@ -126,7 +126,8 @@ def records_of_photos(
         raise InputError(
             f"{instances[0]} names images by ids, which {captions[0]} does not have."
         )
-    objects, sizes = {}, {}
+    objects: dict[int | str, list[Any]] = {}
+    sizes: dict[int | str, tuple[int, int] | None] = {}
     for path in instances:
         merge(objects, read_instances(path)[1], path, "objects")
         sizes |= read_sizes(path)
@@ -191,7 +192,8 @@ def records_of_questions(
     for path in list_photos(folder):
         with contextlib.suppress(ValueError):
             paths[nfc(image_id_of(path.stem))].append(path)
-    splits, records = {}, {split: [] for split in SPLITS}
+    splits: dict[int | str, str] = {}
+    records: dict[str, list[PhotoRecord]] = {split: [] for split in SPLITS}
     for source, split, image_id in _asked(questions):
         if image_id not in splits:
             splits[image_id] = split
@@ -208,7 +210,7 @@ def records_of_questions(
 
 def list_photos(folder: str | os.PathLike) -> list[pathlib.Path]:
     """Lists the photos in a folder, and prints which other files it has."""
-    passed_over = collections.Counter()
+    passed_over: collections.Counter[str] = collections.Counter()
     paths = find_photos(folder, passed_over)
     if passed_over:
         print(f"{folder}: passed over: {describe_passed_over(passed_over)}")
@@ -244,7 +246,7 @@ def _question_record(folder, image_id, paths):
 
 def add_uncaptioned(
     listed: dict[str, list[ListedImage]],
-    photos: dict[int, tuple[pathlib.Path, str | None]],
+    photos: dict[int | str, tuple[pathlib.Path, str | None]],
     paths: list[pathlib.Path],
 ) -> None:
     """Adds photos that no caption file lists to the training split, to be skipped.
@@ -260,13 +262,14 @@ def add_uncaptioned(
     """
     existing, used = {*paths}, {path for path, _ in photos.values()}
     problems = {
-        image.problem or (path not in existing and f"there is no file {path}")
+        image.problem or (None if path in existing else f"there is no file {path}")
         for images in listed.values()
         for image in images
         for path in [photos[image.image_id][0]]
     }
-    if all(problems):
-        raise InputError(f"No photo has captions: {min(problems).rstrip('.')}.")
+    if None not in problems:
+        problem = min(filter(None, problems))
+        raise InputError(f"No photo has captions: {problem.rstrip('.')}.")
     for number, path in enumerate((p for p in paths if p not in used), len(photos)):
         problem = f"{path} has no captions."
         listed["train"].append(ListedImage(number, str(path), [], problem=problem))
@@ -277,7 +280,7 @@ def find_listed(
     folder: str | os.PathLike,
     paths: list[pathlib.Path],
     listed: dict[str, list[ListedImage]],
-) -> dict[int, tuple[pathlib.Path, str | None]]:
+) -> dict[int | str, tuple[pathlib.Path, str | None]]:
     """Finds the photo of every listed image.
 
     The photo is at the path in the caption file, relative to the folder. If there is
@@ -302,7 +305,8 @@ def find_listed(
         by_name[nfc(path.name)].append(path)
     known, spelling = {*paths}, {nfc(str(path)): path for path in paths}
     uses = collections.Counter(nfc(pathlib.PurePath(i.file_name).name) for i in images)
-    photos, owners = {}, {}
+    photos: dict[int | str, tuple[pathlib.Path, str | None]] = {}
+    owners: dict[pathlib.Path, int | str] = {}
     for image in images:
         path, problem = folder / image.file_name, None
         if path not in known:

@@ -126,6 +126,7 @@ def reader_of(name: str, folder: str | os.PathLike | None, builder: Any) -> dict
     """
     extractor, categories = None, None
     if name == "prepared":
+        assert folder is not None  # the builder has read it
         extractor = load_extractor(folder)
     if isinstance(extractor, ObjectDetector):
         categories = list(extractor.dimensions)
@@ -172,7 +173,7 @@ def identity_of(extractor: Extractor | ClipExtractor | ObjectDetector) -> list:
     """Identifies an extractor, as JSON: its configuration and a hash of weights."""
     weights = hashlib.sha256()
     for weight in extractor.get_weights():
-        weights.update(np.ascontiguousarray(weight))
+        weights.update(weight.tobytes())
     return [extractor.get_config(), weights.hexdigest()]
 
 
@@ -222,8 +223,10 @@ class PhotoExamples:
         self, records: list[PhotoRecord], examples: list[dict | InputError]
     ) -> list[dict | InputError]:
         """Adds features to the examples of a batch in place; errors stay."""
-        indices = [i for i, e in enumerate(examples) if not isinstance(e, InputError)]
-        valid = [examples[i] for i in indices]
+        numbered = [
+            (i, e) for i, e in enumerate(examples) if not isinstance(e, InputError)
+        ]
+        valid = [example for _, example in numbered]
         if not valid:
             return examples
         photos = np.stack([example.pop("photo") for example in valid])
@@ -240,13 +243,12 @@ class PhotoExamples:
         for row, example in zip(boxes, valid, strict=True):
             row[: len(example["boxes"])] = example["boxes"]
         features = self.extract(photos, boxes)
-        for i, grid, regions in zip(
-            indices, features["grid"].numpy(), features["regions"].numpy(), strict=True
-        ):
-            regions = regions[: len(examples[i]["boxes"])]
+        grids, vectors = features["grid"].numpy(), features["regions"].numpy()
+        for (i, example), grid, regions in zip(numbered, grids, vectors, strict=True):
+            regions = regions[: len(example["boxes"])]
             try:
-                examples[i]["grid"] = in_half_precision(grid, records[i].name)
-                examples[i]["regions"] = in_half_precision(regions, records[i].name)
+                example["grid"] = in_half_precision(grid, records[i].name)
+                example["regions"] = in_half_precision(regions, records[i].name)
             except InputError as error:
                 examples[i] = error
         return examples

@@ -108,7 +108,9 @@ def prepare_regions(
         manifest={"features": features},
         files=files,
     )
-    processes = processes or min(os.cpu_count(), 1 + len(images) // IMAGES_PER_PROCESS)
+    if not processes:
+        enough = 1 + len(images) // IMAGES_PER_PROCESS
+        processes = min(os.cpu_count() or 1, enough)
     return write_shards(content, folder, strict=strict, processes=processes, **options)
 
 

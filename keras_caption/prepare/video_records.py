@@ -61,7 +61,8 @@ def records_of_videos(
     }
     source_of, features = match(captioned, sources, "video", strict)
     paths = ", ".join(str(source.path) for source in sources)
-    records, number = {}, 0
+    records: dict[str, list[VideoRecord]] = {}
+    number = 0
     for split, videos in listed.items():
         records[split] = []
         for video in videos:

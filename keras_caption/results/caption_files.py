@@ -58,11 +58,12 @@ class CaptionFile:
             if not self.path.is_file():
                 raise InputError(f"{path} is not a file.")
             content = self.path.read_bytes()
-        self.whole = content[: content.rfind(b"\n") + 1]
+        whole = content[: content.rfind(b"\n") + 1]
+        self.whole: bytes | None = whole  # until a row is written
         try:
-            if content and not self.whole:
+            if content and not whole:
                 raise ValueError
-            photos = self.photos_in(self.whole.decode()) if content else []
+            photos = self.photos_in(whole.decode()) if content else []
             self.done = set(map(os.path.realpath, photos))
         except (ValueError, KeyError, TypeError, csv.Error):
             raise another_file(path) from None
@@ -157,6 +158,7 @@ class SheetFile(CaptionFile):
         return [photo_of(line) for line in lines_of(content[len(self.head) :])]
 
     def line(self, row: Row, pixels: np.ndarray | None) -> str:
+        assert pixels is not None  # of `side` pixels
         return figure_of(row, pixels) + "\n"
 
 
@@ -176,7 +178,7 @@ class ParquetFile:
         columns = (*COLUMNS, "links", *(["n_best"] if n_best > 1 else []))
         self.schema = schema_of(columns, "caption")
         self.path = pathlib.Path(path)
-        self.stored = set()
+        self.stored: set[str] = set()
         if self.path.exists():
             try:
                 file = pyarrow.parquet.ParquetFile(self.path)

@@ -1,9 +1,10 @@
 """Parquet tables of captions, written row by row."""
 
 import contextlib
+import io
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 from keras_caption.errors import missing_extras
 
@@ -44,13 +45,13 @@ def schema_of(columns: tuple[str, ...], text: str) -> Any:
 
 @contextlib.contextmanager
 def writing_rows(
-    file: BinaryIO | str | os.PathLike, schema: Any
+    file: io.RawIOBase | str | os.PathLike, schema: Any
 ) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Yields a function that writes a row, a dict, to a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     with pq.ParquetWriter(file, schema) as writer:
 
         def flush():

@@ -47,7 +47,7 @@ class PhotoMetadata:
     def __init__(self, in_sidecars: bool = False):
         need_packages("pyexiv2")
         self.in_sidecars = in_sidecars
-        self.beside = collections.defaultdict(list)
+        self.beside: dict[str, list[str]] = collections.defaultdict(list)
 
     def __contains__(self, photo: str) -> bool:
         return is_described(photo)

@@ -6,6 +6,7 @@ from typing import Any
 
 import jinja2
 import numpy as np
+from jaxtyping import Float
 from markupsafe import Markup
 
 from keras_caption.results.embedded_images import embedded_image
@@ -55,7 +56,8 @@ def attention_data(examples: Mapping[Any, Example]) -> Markup:
 
 
 def _shown(attention: Attention):
-    return _shaded(attention) if attention.areas is None else _framed(attention)
+    areas = attention.areas
+    return _shaded(attention) if areas is None else _framed(attention, areas)
 
 
 def _shaded(attention: Attention):
@@ -68,24 +70,21 @@ def _shaded(attention: Attention):
     return {"names": attention.names, "gap": attention.gap, "words": words}
 
 
-def _framed(attention: Attention):
+def _framed(attention: Attention, areas: Float[np.ndarray, "M 4"]):
     """Shares of the areas framed for each word, and these areas and all named ones."""
     words = []
     for weights in attention.weights:
-        best = np.argsort(-weights)[:FRAMED]
-        best = [item for item in best if weights[item] >= LEAST] or best[:1]
+        order = np.argsort(-weights)[:FRAMED]
+        best = [item for item in order if weights[item] >= LEAST] or order[:1]
         words.append([[int(i), round(100 * float(weights[i]))] for i in best])
     used = {item for word in words for item, _ in word}
-    names = attention.names or [""] * len(attention.areas)
+    names = attention.names or [""] * len(areas)
     used |= {item for item, name in enumerate(names) if name}
-    areas = {
-        int(item): [
-            *(round(100 * float(x), 1) for x in attention.areas[item]),
-            names[item],
-        ]
+    framed = {
+        int(item): [*(round(100 * float(x), 1) for x in areas[item]), names[item]]
         for item in sorted(used)
     }
-    return {"areas": areas, "words": words}
+    return {"areas": framed, "words": words}
 
 
 def picture(pixels: np.ndarray) -> str:

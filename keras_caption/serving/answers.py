@@ -2,7 +2,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_caption.inputs import read_served
-from keras_caption.models import Classifier, ClassifierEnsemble
+from keras_caption.models.answering import Answering
 from keras_caption.serving.compiled_search import compiled_by_xla
 from keras_caption.serving.endpoint import Endpoint, inputs_of, photo_inputs
 from keras_caption.serving.photos import extract_photos
@@ -11,7 +11,7 @@ BEST = 5  # answers to a question that an export returns
 
 
 def answer_endpoints(
-    model: Classifier | ClassifierEnsemble, jit_compile: bool = False
+    model: Answering, jit_compile: bool = False
 ) -> dict[str, Endpoint]:
     """The signatures of the SavedModel of a model that answers questions, by name.
 
@@ -69,8 +69,9 @@ def answer_endpoints(
         "features": Endpoint(features, inputs_of(model.kinds), texts),
         "tokens": Endpoint(tokens, inputs_of(model.kinds, as_tokens=True), ids),
     }
-    if getattr(model.extractor, "in_graphs", model.extractor is not None):
-        others = [k for k in model.kinds if k.keys[0] not in model.extractor.made]
+    extractor = model.extractor
+    if extractor is not None and getattr(extractor, "in_graphs", True):
+        others = [k for k in model.kinds if k.keys[0] not in extractor.made]
         inputs = {**photo_inputs(), **inputs_of(others)}
         endpoints["photos"] = Endpoint(photos, inputs, texts)
     return endpoints

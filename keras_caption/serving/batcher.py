@@ -55,7 +55,7 @@ class Batcher:
         self.effort = effort
         self.delay = delay
         self.on_batch = on_batch
-        self._waiting = collections.deque()
+        self._waiting: collections.deque[Any] = collections.deque()
         self._changed = threading.Condition()
         self._is_closed = False
         self._thread = threading.Thread(target=self._work, daemon=True)

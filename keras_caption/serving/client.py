@@ -96,12 +96,12 @@ class AsyncClient:
             ServerError: If the server refuses the request, does not answer in time, or
                 is no server of models.
         """
-        body = {"records": [record_of(record) for record in records]}
-        body |= {"n": n, "attention": attention, "options": options}
+        sent = [record_of(record) for record in records]
+        body = {"records": sent, "n": n, "attention": attention, "options": options}
 
         def read(answer):
             predictions = [prediction_of(x) for x in answer["predictions"]]
-            if len(predictions) != len(body["records"]):
+            if len(predictions) != len(sent):
                 raise ValueError("There should be a prediction of each record.")
             return predictions
 
@@ -131,7 +131,7 @@ class AsyncClient:
         Returns:
             dict of arrays, or one array if there is a single output.
         """
-        body = {"inputs": {name: to_json(x) for name, x in inputs.items()}}
+        body: dict[str, Any] = {"inputs": {n: to_json(x) for n, x in inputs.items()}}
         if signature is not None:
             body["signature_name"] = signature
 
@@ -179,7 +179,7 @@ class AsyncClient:
         """Sends a request, with retries, and returns its answer as `read` reads it."""
         if self._http.is_closed:
             raise InputError("The client is closed.")
-        request = {} if body is None else {"content": content_of(body)}
+        request: dict[str, Any] = {} if body is None else {"content": content_of(body)}
         request["headers"] = {"Content-Type": "application/json"}
         try:
             async with asyncio.timeout(self.timeout) as limit:
@@ -302,7 +302,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, **settings: Any):
         self._async = AsyncClient(url, token, **settings)
         self._lock = threading.Lock()
-        self._loop = None
+        self._loop: LoopThread | None = None
 
     @property
     def url(self) -> str:
@@ -317,7 +317,8 @@ class Client:
     def close(self) -> None:
         self._run(self._async.close())
         with self._lock:
-            self._loop.close()
+            if self._loop is not None:  # else another thread has closed it meanwhile
+                self._loop.close()
             self._loop = None
 
     def __enter__(self) -> "Client":
@@ -394,9 +395,9 @@ def connections_to(url: str, token: str | None) -> httpx.AsyncClient:
     """
     if token and not token.isprintable():
         raise InputError("The token has characters that no header can have.")
-    headers = {"Accept-Encoding": "identity"}
+    headers = {b"Accept-Encoding": b"identity"}
     if token:
-        headers["Authorization"] = f"Bearer {token}".encode()
+        headers[b"Authorization"] = f"Bearer {token}".encode()
     host = httpx.URL(url).host
     # An explicit transport has no proxy; the default one takes the environment's.
     transport = httpx.AsyncHTTPTransport() if is_asked_directly(host) else None
@@ -528,10 +529,12 @@ def prediction_of(answer: dict[str, Any]) -> Prediction:
 
 def reason_of(error: Exception) -> str:
     """Describes an error of a connection by its message from the operating system."""
-    cause = error
+    cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno:
-            return os.strerror(cause.errno) if cause.errno > 0 else cause.strerror
+            if cause.errno > 0:
+                return os.strerror(cause.errno)
+            return cause.strerror or str(cause)
         cause = cause.__cause__ or cause.__context__
     return str(error).rstrip(".") or type(error).__name__
 

@@ -68,9 +68,10 @@ class Endpoint:
             ]
         )
 
-        def call(*args, **kwargs):
+        def bound(*args, **kwargs):
             return self.function(**signature.bind(*args, **kwargs).arguments)
 
+        call: Any = bound  # functions may have a signature of their own
         call.__signature__ = signature
         specs = [
             tf.TensorSpec(x.shape, x.dtype, name) for name, x in self.inputs.items()

@@ -54,7 +54,7 @@ def engine_of(model: str | os.PathLike, engine: str) -> pathlib.Path:
         return file
     folder = built_in.engines().get((file.resolve(), engine))
     if folder is not None:
-        return engine_file(folder)
+        return file_in(folder)
 
     def write(folder):
         from keras_caption.serving.engine_export import export_engine  # imports Keras
@@ -93,8 +93,8 @@ def detector_of(detector: str) -> pathlib.Path:
     if os.path.exists(detector):
         digest = digest_of(path)
     else:  # a preset, of which a version of KerasHub has one
-        digest = hashlib.sha256(f"{detector} {version_of('keras-hub')}".encode())
-        digest = digest.hexdigest()
+        described = f"{detector} {version_of('keras-hub')}"
+        digest = hashlib.sha256(described.encode()).hexdigest()
     return kept(detector, "litert", digest, write_exported)
 
 
@@ -103,8 +103,9 @@ def needs_no_tensorflow(detector: str) -> bool:
     if detector == YOLOX_NANO:
         return True
     file = engine_file(detector)  # perhaps that of another program, or engine
-    is_lite = file is not None and SUFFIXES[suffix_of(file)] == "litert"
-    return is_lite and file.with_name(DESCRIPTION).is_file()
+    if file is None or SUFFIXES[suffix_of(file)] != "litert":
+        return False
+    return file.with_name(DESCRIPTION).is_file()
 
 
 def classifier_of(folder: pathlib.Path) -> pathlib.Path:
@@ -166,7 +167,14 @@ def kept(
     entry = cache.keep(key, made)
     if entry is not None:
         delete(made)
-    return engine_file(entry or made)
+    return file_in(entry or made)
+
+
+def file_in(folder: pathlib.Path) -> pathlib.Path:
+    """The engine's file in a folder that an export has written."""
+    file = engine_file(folder)
+    assert file is not None
+    return file
 
 
 @functools.cache

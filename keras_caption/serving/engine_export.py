@@ -39,7 +39,7 @@ from keras_caption.text import (
     PAD,
     CharacterTokenizer,
     SubwordTokenizer,
-    Tokenizer,
+    Vocabulary,
     WordTokenizer,
 )
 from keras_caption.text.words import CONTINUED
@@ -146,7 +146,9 @@ def export_engine(
         (partial / DESCRIPTION).write_text(description, encoding="utf-8")
         extractor = getattr(model, "extractor", None)
         if engine == "litert" and isinstance(extractor, SecondOpinion):
-            export_classifier(extractor.classify, partial / CLASSIFIER)
+            classify = extractor.classify
+            assert isinstance(classify, PhotoClassifier)  # of a model in Keras
+            export_classifier(classify, partial / CLASSIFIER)
             extractor = extractor.detector
         if engine == "litert" and isinstance(extractor, ObjectDetector):
             export_detector(extractor, partial / DETECTOR)
@@ -272,7 +274,11 @@ def to_litert(
                 converted = converter.convert()
         except ConverterError:  # whose text is these pages again
             raise lacking("LiteRT", model) from None
-    return lambda folder: (folder / "model.tflite").write_bytes(converted)
+
+    def write(folder: pathlib.Path) -> None:
+        (folder / "model.tflite").write_bytes(converted)
+
+    return write
 
 
 CONVERTERS = {"openvino": to_openvino, "onnx": to_onnx, "litert": to_litert}
@@ -288,12 +294,15 @@ def lacking(engine: str, model: Any) -> InputError:
 # === Texts of ids, and how all is used ===
 
 
-def write_texts(texts: Tokenizer | list[str], path: pathlib.Path) -> None:
+def write_texts(
+    texts: SubwordTokenizer | Vocabulary | CharacterTokenizer | list[str],
+    path: pathlib.Path,
+) -> None:
     """Writes the texts of all ids to `path` with the suffix of their format."""
     if isinstance(texts, SubwordTokenizer):
         path.with_suffix(".spm").write_bytes(base64.b64decode(texts.model))
     else:
-        words = texts.words if isinstance(texts, Tokenizer) else texts
+        words = texts if isinstance(texts, list) else texts.words
         content = json.dumps(words, ensure_ascii=False, indent=0)
         path.with_suffix(".json").write_text(content, encoding="utf-8")
 

@@ -166,9 +166,11 @@ def generation_endpoints(
         endpoints[name] = endpoint(features, answer, {**inputs, **more}, specs)
     extractor = getattr(model, "extractor", None)
     required = {name for kind in model.kinds for name in kind.required}
-    reads_photos = isinstance(extractor, Extractor | ObjectDetector)
-    reads_photos = reads_photos and getattr(extractor, "in_graphs", True)
-    if reads_photos and required <= {*extractor.made}:
+    if (
+        isinstance(extractor, Extractor | ObjectDetector)
+        and getattr(extractor, "in_graphs", True)
+        and required <= {*extractor.made}
+    ):
         files = photo_inputs()
         endpoints["photos"] = endpoint(photos, in_words(best(beam)), files, outputs())
         for name, (answer, more, specs) in by_request.items():

@@ -42,8 +42,12 @@ class LitePredictor(RecordPredictor):
             self.threshold = float(described["threshold"])
             self.calibration = described["calibration"]
             self.decoding = Decoding(**described["decoding"])
-            self.vocabulary = tokenizer_of(described["vocabulary"])
+            vocabulary = tokenizer_of(described["vocabulary"])
             self.source = tokenizer_of(described.get("source"))
+            reads_text = "source" in described.get("inputs", ())
+            if vocabulary is None or (reads_text and self.source is None):
+                raise ValueError("no tokenizer")
+            self.vocabulary = vocabulary
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{file.parent} is damaged: {error!r:.200}.") from None
         self._run = open_engine(file)

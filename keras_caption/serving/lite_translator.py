@@ -24,6 +24,7 @@ class LiteTranslator(LitePredictor):
         if [*record] != ["source"]:
             raise InputError(f"Record {place} should have a source alone.")
         check_texts([record["source"]], "Sentence")
+        assert self.source is not None  # as it is an input
         tokens = self.source.encode(record["source"])[1:]
         if len(tokens) > MAX_TOKENS:
             raise InputError(f"Sentence {place} has more than {MAX_TOKENS:,} tokens.")

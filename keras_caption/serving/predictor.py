@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from jaxtyping import Int
 
+from keras_caption.decoding import DecodingOptions
 from keras_caption.decoding.text_options import (
     check_texts,
     forbidden_tokens,
@@ -137,7 +138,7 @@ class Predictor(RecordPredictor):
         if "photo" in values:
             values["photo"] = photo_of(values["photo"], place, max_pixels)
         if "clip" in values:
-            values["clip"] = clip_of(values["clip"], place, self.model.extractor)
+            values["clip"] = clip_of(values["clip"], place, self.extractor)
         return self.example_of(values, place)
 
     def example_of(self, values: dict[str, Any], place: int) -> Example:
@@ -157,11 +158,11 @@ class Predictor(RecordPredictor):
         values, example = dict(values), {}
         for name in FILES:
             if name in values:
-                pixels = self.model.extractor.to_pixels([values.pop(name)])
+                pixels = self.extractor.to_pixels([values.pop(name)])
                 example[name] = keras.tree.map_structure(
                     lambda x: np.asarray(x)[0], pixels
                 )
-        extracted = self.model.extractor.made if example else ()
+        extracted = self.extractor.made if example else ()
         for name in extracted:
             if name in values:
                 raise InputError(
@@ -169,9 +170,9 @@ class Predictor(RecordPredictor):
                     f"{name} would be extracted."
                 )
         asked = values.get("question")
-        for name, tokens in ("source", self._sentence), ("question", self._question):
+        for name, encode in ("source", self._sentence), ("question", self._question):
             if isinstance(values.get(name), str):
-                values[name] = tokens(values[name], place)
+                values[name] = encode(values[name], place)
         values = {name: array_of(name, x, place) for name, x in values.items()}
         has_words = "source" not in values or bool(np.any(values["source"] != EOS))
         for kind in self.model.kinds:
@@ -185,9 +186,10 @@ class Predictor(RecordPredictor):
                 read([kind], batch, self.model.name, check=True, first=place)
             example |= inputs
         if not isinstance(asked, str):  # tokens, or none
-            known = self.model.question is not None and "question" in values
-            tokens = values["question"] if known else ()
-            asked = " ".join(words_of(self.model.question, tokens))
+            tokenizer = self.model.question
+            asked = ""
+            if tokenizer is not None and "question" in values:
+                asked = " ".join(words_of(tokenizer, values["question"]))
         return Example(place, example, has_words, asked)
 
     def _sentence(self, text, place):
@@ -218,22 +220,24 @@ class Predictor(RecordPredictor):
             beam_sizes: Sequence of int, more beam widths to compile for, of models that
                 take other widths than their own.
         """
-        values = {}
+        values: dict[str, Any] = {}
         for kind in self.model.kinds:
             values |= kind.example()
         record = {name: x[0] for name, x in values.items() if name in self.reads}
         one, more = (self.read(x) for x in (record, self._larger(record)))
-        is_fixed = isinstance(self.model, Answering | EngineModel)
-        widths = [] if is_fixed else [{"beam_size": size} for size in beam_sizes]
-        for options in ({}, *widths):
-            self.answer([one], **options)
+
+        options: list[DecodingOptions] = [{}]
+        if not isinstance(self.model, Answering | EngineModel):
+            options += [{"beam_size": size} for size in beam_sizes]
+        for own in options:
+            self.answer([one], **own)
             # Other numbers of rows and items: TensorFlow then traces for any number.
-            self.answer([one, more], **options)
+            self.answer([one, more], **own)
         if "photo" in self.reads:
-            extracted = self.model.extractor.made
+            extracted = self.extractor.made
             others = {name: x for name, x in record.items() if name not in extracted}
-            photo = np.full((64, 64, 3), 128, "uint8")
-            photo = self.read({"photo": photo, **others})
+            grey = np.full((64, 64, 3), 128, "uint8")
+            photo = self.read({"photo": grey, **others})
             # The extractor is compiled at its second call: the first one runs eagerly.
             self.answer([photo, photo])
             self.answer([photo])
@@ -256,7 +260,15 @@ class Predictor(RecordPredictor):
     def count_tokens(self, text: str) -> int:
         if isinstance(self.model, Answering):
             return super().count_tokens(text)
-        return len(self.model.vocabulary.to_ids(text))
+        return len(self._vocabulary.to_ids(text))
+
+    @property
+    def _vocabulary(self) -> Tokenizer:
+        """The tokenizer of the texts that the model generates."""
+        assert not isinstance(self.model, Answering)
+        vocabulary = self.model.vocabulary
+        assert vocabulary is not None  # ensembles refuse members without it
+        return vocabulary
 
     def fill(self, count: int, batch_size: int) -> int:
         return self.model.fill(count, batch_size)
@@ -284,8 +296,7 @@ class Predictor(RecordPredictor):
         for i, prediction in enumerate(predictions):
             prediction.inputs = {name: x[i] for name, x in values.items()}
         extractor = self.model.extractor
-        sees_objects = isinstance(extractor, OBJECTS)
-        if sees_objects and "scores" in values:
+        if isinstance(extractor, OBJECTS) and "scores" in values:
             for i, prediction in enumerate(predictions):
                 prediction.objects = extractor.objects_of(values, i)
                 if isinstance(extractor, SecondOpinion):
@@ -324,7 +335,7 @@ class Predictor(RecordPredictor):
             self.model.check_no_decoding(options)
             return len(records)
         decoding = self.model.decoding.override(**options)
-        vocabulary = self.model.vocabulary
+        vocabulary = self._vocabulary
         required = phrases_of(vocabulary, "required", decoding.required)
         forbidden = forbidden_tokens(vocabulary, decoding.forbidden)
         words = 1 + sum(map(len, required)) + forbidden.size // 100
@@ -352,7 +363,7 @@ class Predictor(RecordPredictor):
         if not isinstance(options.get("prefix", ""), str):
             raise InputError("`prefix` should be one text, for all records.")
         decoding = self.model.decoding_of(n, options)
-        check_texts(self.model.vocabulary, decoding)
+        check_texts(self._vocabulary, decoding)
 
     def _predictions(self, best):
         """Makes predictions from lists of pairs of answer and probability."""

@@ -166,7 +166,8 @@ class RequestOptions:
 
 def is_value(values: Tensor, field: dataclasses.Field) -> Bool[Tensor, " batch"]:
     """Which numbers the type of an option allows, bool `(batch,)`."""
-    schema = TypeAdapter(field.type).json_schema()
+    kind: Any = field.type
+    schema = TypeAdapter(kind).json_schema()
     schema = schema.get("anyOf", [schema])[0]  # a type that allows `None` too
     right = [
         compare(values, tf.cast(schema[bound], values.dtype))

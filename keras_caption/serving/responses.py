@@ -139,19 +139,18 @@ def events(chat: Chat, reply: Reply) -> bytes:
     part |= item
     text = {**part, "logprobs": []}
     lines = []
-    for number, (kind, values) in enumerate(
-        [
-            ("created", {"response": begun}),
-            ("in_progress", {"response": begun}),
-            ("output_item.added", {**item, "item": empty}),
-            ("content_part.added", {**part, "part": {**content, "text": ""}}),
-            ("output_text.delta", {**text, "delta": content["text"]}),
-            ("output_text.done", {**text, "text": content["text"]}),
-            ("content_part.done", {**part, "part": content}),
-            ("output_item.done", {**item, "item": message}),
-            ("completed", {"response": whole}),
-        ]
-    ):
+    steps: list[tuple[str, dict[str, Any]]] = [
+        ("created", {"response": begun}),
+        ("in_progress", {"response": begun}),
+        ("output_item.added", {**item, "item": empty}),
+        ("content_part.added", {**part, "part": {**content, "text": ""}}),
+        ("output_text.delta", {**text, "delta": content["text"]}),
+        ("output_text.done", {**text, "text": content["text"]}),
+        ("content_part.done", {**part, "part": content}),
+        ("output_item.done", {**item, "item": message}),
+        ("completed", {"response": whole}),
+    ]
+    for number, (kind, values) in enumerate(steps):
         kind = f"response.{kind}"
         event = {"type": kind, "sequence_number": number, **values}
         lines.append(f"event: {kind}\ndata: {json.dumps(event)}\n\n")

@@ -152,7 +152,7 @@ class Rest:
             redirect_slashes=False,
         )
         reading = ["GET", "HEAD"]
-        pages = {
+        pages: dict[str, Callable[..., Any]] = {
             "/healthz": self.health,
             "/readyz": self.readiness,
             "/metrics": self.measured,
@@ -161,6 +161,7 @@ class Rest:
             "/docs": self.help,
             "": self.help,
         }
+        posts: dict[str, Callable[..., Any]]
         posts = {path: self.chat(form) for path, form in CHATS.items()}
         posts["/api/show"] = self.show
         for methods, answers in (reading, pages), (["POST"], posts):
@@ -190,11 +191,12 @@ class Rest:
     async def listed(self, request: Request) -> Response:
         """Lists the models with the states of their versions, and in OpenAI's form."""
         self._check_token(request)
+        served = self.service.models.values()
         models = [
             {"name": model.name, "model_version_status": statuses_of(model)}
-            for model in self.service.models.values()
+            for model in served
         ]
-        entries = [model_entry(model["name"]) for model in models]
+        entries = [model_entry(model.name) for model in served]
         return to_response(200, {"models": models, "object": "list", "data": entries})
 
     async def tags(self, request: Request) -> Response:
@@ -211,7 +213,8 @@ class Rest:
             generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST
         )
 
-    async def refused(self, request: Request, error: RefusedError) -> Response:
+    async def refused(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, RefusedError)  # what the handler is of
         return refusal(error)
 
     async def unknown(self, request: Request, error: Any) -> Response:
@@ -514,7 +517,8 @@ def found_version(
         UnavailableError: If the model has no version.
     """
     target = target or {"label": None, "version": None}
-    number = target["version"] and int(target["version"])
+    version = target["version"]
+    number = None if version is None else int(version)
     try:
         return model.find(number, target["label"])
     except (KeyError, ValueError):

@@ -1,14 +1,14 @@
 import json
 import os
 import pathlib
-from typing import Any, Unpack
+from typing import Unpack
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_caption.atomic import replacing
-from keras_caption.decoding import DecodingOptions, with_decoding
+from keras_caption.decoding import Decoding, DecodingOptions, with_decoding
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.exports import CONFIG
 from keras_caption.formats.preset_files import CARD
@@ -133,11 +133,12 @@ def export(
             f"The detector of '{model.name}' is of another engine, which runs outside "
             "of graphs: export the model with a detector in Keras, or without one."
         )
+    decoding = None
     if isinstance(model, Answering):
         model.check_no_decoding(options)
     else:
-        options = {"decoding": model.decoding.override(**options)}
-    endpoints = endpoints_of(model, **options, jit_compile=jit_compile)
+        decoding = model.decoding.override(**options)
+    endpoints = endpoints_of(model, decoding, jit_compile)
     signatures = {name: endpoint.traced() for name, endpoint in endpoints.items()}
     default = default_of(endpoints)
     for named in (endpoints, signatures):
@@ -151,7 +152,7 @@ def export(
         requests = {name: endpoint.example for name, endpoint in endpoints.items()}
         _write_warmup(partial, pathlib.Path(path).parent.name, requests)
         if isinstance(model, TaskModel):
-            _write_config(partial, model, options)
+            _write_config(partial, model, decoding)
             write_card(partial, model, replaced=path)
 
 
@@ -178,11 +179,11 @@ def _write_warmup(
 
 
 def _write_config(
-    folder: pathlib.Path, model: TaskModel, options: dict[str, Any]
+    folder: pathlib.Path, model: TaskModel, decoding: Decoding | None
 ) -> None:
     """Writes the configuration of a model, with the options of its export."""
     saved = keras.saving.serialize_keras_object(model)
     saved.pop("compile_config", None)
-    for name, value in options.items():
-        saved["config"][name] = keras.saving.serialize_keras_object(value)
+    if decoding is not None:
+        saved["config"]["decoding"] = keras.saving.serialize_keras_object(decoding)
     (folder / CONFIG).write_text(json.dumps(saved), encoding="utf-8")

@@ -330,10 +330,10 @@ def name_of(path: str) -> str:
 
     `best.keras` and folders of versions, such as `1`, have the name of their parent.
     """
-    path = pathlib.PurePath(path)
-    if path.name == "best.keras" or path.name.isdecimal():
-        path = path.parent if path.parent.name else path
-    return path.stem if suffix_of(path) == ".keras" else path.name
+    file = pathlib.PurePath(path)
+    if file.name == "best.keras" or file.name.isdecimal():
+        file = file.parent if file.parent.name else file
+    return file.stem if suffix_of(file) == ".keras" else file.name
 
 
 def load_predictor(
@@ -364,23 +364,23 @@ def load_predictor(
     if engine is not None:
         from keras_caption.serving.engine_cache import engine_of
 
-        path = engine_of(path, engine)
+        path = str(engine_of(path, engine))
     if (pathlib.Path(path) / SAVED_MODEL).exists():
         from keras_caption.serving.exported import ExportedPredictor
 
-        predictor = ExportedPredictor(path)
-    else:
-        keras_caption.register()  # imports Keras
-        from keras_caption.serving.detection import add_detector, reads_objects
-        from keras_caption.serving.predictor import Predictor
+        exported = ExportedPredictor(path)
+        exported.warm_up(beam_sizes)
+        return exported
+    keras_caption.register()  # imports Keras
+    from keras_caption.serving.detection import add_detector, reads_objects
+    from keras_caption.serving.predictor import Predictor
 
-        predictor = Predictor(path)
-        if detector is not None and reads_objects(predictor.model):
-            add_detector(
-                predictor.model, detector, confidence, second_opinion=second_opinion
-            )
-        # Sets "auto" to True or False: under "auto" the repetition of a shape makes
-        # XLA compile, and that request would wait.
-        predictor.model.jit_compile = predictor.model.jit_compile
+    predictor = Predictor(path)
+    model = predictor.model
+    if detector is not None and reads_objects(model):
+        add_detector(model, detector, confidence, second_opinion=second_opinion)
+    # What "auto" is now stays so: under "auto" the repetition of a shape makes XLA
+    # compile, and that request would wait.
+    model.jit_setting = model.jit_compile
     predictor.warm_up(beam_sizes)
     return predictor

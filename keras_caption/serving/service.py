@@ -57,10 +57,11 @@ class Service:
     ):
         self.limits = limits
         self.on_batch = on_batch
-        self.models = {}
-        self._readers = {}  # one pool per model: slow files of one delay no other
+        self.models: dict[str, ServedModel] = {}
+        # One pool per model: slow files of one delay no other.
+        self._readers: dict[str, ThreadPoolExecutor] = {}
         self._closing = threading.Event()
-        self._watcher = None
+        self._watcher: threading.Thread | None = None
 
     def add(
         self,
@@ -350,12 +351,13 @@ def content_of(
         if "records" not in body:
             raise InputError("The request has no `records`.")
         return body
-    record = {"photo": content}
+    record: dict[str, Any] = {"photo": content}
     if "question" in query:
         record["question"] = query["question"]
-    n = query.get("n")
-    is_count = n is not None and re.fullmatch("[0-9]{1,9}", n)
-    return {"records": [record], "n": int(n) if is_count else n}
+    n: Any = query.get("n")
+    if n is not None and re.fullmatch("[0-9]{1,9}", n):
+        n = int(n)
+    return {"records": [record], "n": n}  # any other `n` is refused
 
 
 def record_of(record: Any, place: int) -> Any:

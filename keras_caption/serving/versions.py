@@ -83,9 +83,10 @@ class ServedModel:
         self.make_batcher = make_batcher
         self.labels = labels or {}
         self.log = log
-        self.versions = {}
-        self.statuses = {}
-        self._failed = {}  # from version to the state of files that cannot be loaded
+        self.versions: dict[int, Version] = {}
+        self.statuses: dict[int, Status] = {}
+        # From version to the state of files that cannot be loaded.
+        self._failed: dict[int, Any] = {}
         self._lock = threading.Lock()  # of `update`
         self._is_closed = False
         is_local = "://" not in path and path not in built_in.models()
@@ -105,7 +106,11 @@ class ServedModel:
         if label is not None:
             number = self.labels[label]
         versions = self.versions  # another thread may replace the dict meanwhile
-        return versions[max(versions) if number is None and versions else number]
+        if number is None:
+            number = max(versions, default=None)
+        if number is None:
+            raise KeyError(self.name)
+        return versions[number]
 
     def update(self) -> None:
         """Looks for versions, loads new ones, and removes replaced ones."""

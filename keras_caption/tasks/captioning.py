@@ -2,6 +2,7 @@
 
 import itertools
 import pathlib
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired
 
 import keras
@@ -113,7 +114,7 @@ def get_config(name: str) -> dict[str, Any]:
     Args:
         name: str, name of the model. Models of videos are trained on moving scenes.
     """
-    config = {
+    config: dict[str, Any] = {
         "data": {
             "dataset": "scenes",  # built in
             "data_dir": None,
@@ -227,8 +228,8 @@ class Captioning(Task):
         if self.data["tokenizer"] == "words":
             return size
         longest = self.data["max_words"]
-        captions = kc.datasets.references(self.read("train")).values()
-        captions = [*itertools.chain(*captions)]
+        references = kc.datasets.references(self.read("train"))
+        captions = [*itertools.chain(*references.values())]
         cut = sum(len(caption) > longest for caption in captions)
         return (
             f"{size}, {cut:,} of {len(captions):,} captions cut at data.max_words="
@@ -276,9 +277,13 @@ class Captioning(Task):
     def train_batches(self, model: Any, group: str, first_epoch: int) -> Any:
         """Endless batches for a model, see `keras_caption.batches.train_batches`."""
         examples, keep = self.read("train"), ()
+        statements = self.statements
         if "truth" in self._rewards(group):
-            examples = self.statements.with_facts(examples)
-            keep = self.statements.truth.reads
+            # The settings are checked.
+            assert statements is not None
+            assert statements.with_facts is not None
+            examples = statements.with_facts(examples)
+            keep = statements.truth.reads
         return kc.batches.train_batches(
             examples,
             model.vocabulary,
@@ -308,7 +313,7 @@ class Captioning(Task):
         """
         make = {
             "cider_d": lambda: self._make_cider_d(model, directory, resumed),
-            "truth": lambda: self.statements.truth(model.vocabulary),
+            "truth": lambda: self._make_truth(model),
             "objects": lambda: kc.rewards.ObjectTruth(model.vocabulary),
             "places": lambda: kc.rewards.PlaceTruth(model.vocabulary),
         }
@@ -316,6 +321,10 @@ class Captioning(Task):
         return kc.rewards.WeightedSum(
             [make[name]() for name in weights], list(weights.values())
         )
+
+    def _make_truth(self, model):
+        assert self.statements is not None  # the settings are checked
+        return self.statements.truth(model.vocabulary)
 
     def _make_cider_d(self, model, directory, resumed):
         path = directory.folder / "document_frequencies.npz"
@@ -342,7 +351,7 @@ class Captioning(Task):
             **kc.datasets.model_sizes(name, dataset, self.builder),
         }
 
-    def create_model(self, vocabularies: dict[str, Any]) -> kc.models.Captioner:
+    def create_model(self, vocabularies: Mapping[str, Any]) -> kc.models.Captioner:
         """Makes a new model, and prints a note if there are few training examples.
 
         Raises:

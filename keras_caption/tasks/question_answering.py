@@ -2,6 +2,7 @@
 
 import itertools
 import pathlib
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import keras
@@ -115,7 +116,7 @@ class QuestionAnswering(Task):
 
     def build_vocabularies(self) -> dict[str, Any]:
         """Builds the tokenizer of questions and the answers, arguments of the model."""
-        splits = self.questions.questions.values()
+        splits = [*self.questions.questions.values()]
         if self.data["vocabulary_split"] == "train":
             splits = [self.read("train")]
         # The validation questions may be the test questions too.
@@ -185,7 +186,7 @@ class QuestionAnswering(Task):
             **kc.datasets.model_sizes(name, images, builder),
         }
 
-    def create_model(self, vocabularies: dict[str, Any]) -> kc.models.Classifier:
+    def create_model(self, vocabularies: Mapping[str, Any]) -> kc.models.Classifier:
         """Makes a new model, with word vectors if the configuration names some."""
         model = super().create_model(vocabularies)
         if self.data["word_vectors"]:

@@ -194,9 +194,10 @@ class Translation(Task):
     def sentences(self, split: str) -> tuple[list[str], list[str]]:
         """Source sentences of a split, and their translations."""
         pairs = [*self.read(split).as_numpy_iterator()]
-        return tuple(
+        source, target = (
             [pair[side].decode() for pair in pairs] for side in ("source", "target")
         )
+        return source, target
 
     # === Data ===
 

@@ -66,8 +66,8 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
 
     def update(self, batches: tuple[Any, ...]) -> dict[str, Tensor]:
         """Updates the model and the log by several batches; returns the log."""
-        batches = [keras.utils.unpack_x_y_sample_weight(batch) for batch in batches]
-        counts = [sum_over_replicas(count_targets(*batch)) for batch in batches]
+        unpacked = [keras.utils.unpack_x_y_sample_weight(batch) for batch in batches]
+        counts = [sum_over_replicas(count_targets(*batch)) for batch in unpacked]
         # An update without valid targets has the loss 0, not NaN.
         total = ops.maximum(sum(counts), 1e-9)
         # Loss scaling of half precision; 1 in float32.
@@ -80,7 +80,7 @@ class AccumulatingTrainer(ReplicaTraining, keras.Model):
 
         gradients = [ops.zeros_like(v.value) for v in self.trainable_variables]
         loss = 0.0
-        for batch, count in zip(batches, counts, strict=True):
+        for batch, count in zip(unpacked, counts, strict=True):
             # In any other order, all batches may run at once, with the activations of
             # all in memory.
             gradients, batch = one_after_another(gradients, batch)

@@ -50,7 +50,7 @@ def answer_questions(
     Returns:
         dict from question id to answer, in the order of the questions.
     """
-    answer_of = {}
+    answer_of: dict[int, str] = {}
     batches = encoded.batches(BATCH_SIZE)
     total = -(-len(questions) // BATCH_SIZE)
     for inputs, numbers in progress(

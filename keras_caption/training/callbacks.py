@@ -330,8 +330,8 @@ class Checkpoint(keras.callbacks.Callback):
         super().__init__()
         self.folder = pathlib.Path(folder)
         self.monitor = monitor
-        self.history = []
-        self.validated = None
+        self.history: list[dict[str, Any]] = []
+        self.validated: list[np.ndarray] | None = None
 
     def resume(self, model: Any) -> int:
         """Reads the history up to the epoch that a loaded model has reached.

@@ -23,7 +23,7 @@ def reward_weights(reward: str) -> dict[str, float]:
     Returns:
         dict from name to weight, in the order of the setting.
     """
-    weights = {}
+    weights: dict[str, float] = {}
     for term in reward.replace(" ", "").split("+"):
         weight, times, name = term.rpartition("*")
         weights[name] = weights.get(name, 0.0) + float(weight if times else 1)

@@ -6,7 +6,7 @@ phase, and knows where to resume it.
 
 import math
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
@@ -98,7 +98,8 @@ def train_cross_entropy(
             )
         set_decoding(task, model)
         if start is not None:
-            vocabularies |= kept_vocabularies(model, vocabularies)
+            kept = kept_vocabularies(model, vocabularies)
+            vocabularies = {**vocabularies, **kept}
         for name, vocabulary in vocabularies.items():
             if not have_same_ids(getattr(model, name), vocabulary):
                 raise InputError(
@@ -127,7 +128,7 @@ def train_cross_entropy(
 
 
 def kept_vocabularies(
-    model: Any, vocabularies: dict[str, Any]
+    model: Any, vocabularies: Mapping[str, Any]
 ) -> dict[str, Vocabulary]:
     """Returns the vocabularies that a saved model keeps when trained on new data.
 

@@ -70,7 +70,8 @@ def describe(
     Returns:
         dict.
     """
-    starts, members = [] if start is None else [start], [*members]
+    starts: list[pathlib.Path | str] = [] if start is None else [start]
+    members = [*members]
     description = {
         "objective": objective,
         "start": _digests(starts),
@@ -79,7 +80,7 @@ def describe(
         "commit": commit(),
         "initialization_version": INITIALIZATION_VERSION,
     }
-    earlier = [*map(_begun_beside, starts + members)]
+    earlier = [*map(_begun_beside, [*starts, *members])]
     if earlier:  # that of what was trained before, where it is one
         versions = {run.get("initialization_version") for run in earlier}
         description["initialization_version"] = (
@@ -191,6 +192,7 @@ class RunDirectory:
         model = load(last)
         epoch = self.checkpoint.resume(model)
         begun = read_begun(self.folder)
+        assert begun is not None  # there is a last.keras
         self.description |= {name: begun.get(name) for name in _CODE}
         print(f"Resuming after epoch {epoch} of {last}")
         return model, epoch

@@ -28,7 +28,8 @@ class SelfCriticalAdvice(keras.callbacks.Callback):
         super().__init__()
         self.max_length = max_length
         self.monitor = monitor
-        self.rows, self.said = [], set()
+        self.rows: list[dict[str, Any]] = []
+        self.said: set[str] = set()
         for row in history:
             self._notes(row)  # said before
 

@@ -2,7 +2,7 @@
 
 import abc
 import pathlib
-from collections.abc import Sized
+from collections.abc import Mapping, Sized
 from typing import Any, ClassVar
 
 import keras
@@ -103,7 +103,7 @@ class Task(abc.ABC):
         """Returns the size of the training data, for messages."""
 
     @abc.abstractmethod
-    def build_vocabularies(self) -> dict[str, Sized]:
+    def build_vocabularies(self) -> Mapping[str, Sized]:
         """Builds tokenizers or lists of answers, by argument of the model.
 
         A resumed model must have the same ones.
@@ -139,7 +139,7 @@ class Task(abc.ABC):
         """Returns arguments of a model, beside vocabularies, that the data decide."""
         return {}
 
-    def create_model(self, vocabularies: dict[str, Sized]) -> TaskModel:
+    def create_model(self, vocabularies: Mapping[str, Any]) -> TaskModel:
         """Creates the model of the configuration.
 
         Args:

@@ -84,10 +84,10 @@ def test_photos_of_all_kinds_become_rgb(tmp_path, rng):
     for name in ("alpha.png", "scan.tif"):
         np.testing.assert_array_equal(read_photo(tmp_path / name), colours)
     assert len(kc.features.find_photos(tmp_path)) == len(kinds)
-    content = (tmp_path / "grey.png").read_bytes()
-    np.testing.assert_array_equal(
-        read_photo(content), read_photo(tmp_path / "grey.png")
-    )
+    phone = tmp_path / "phone.jpg"  # photo and gain map, one after the other
+    colours.save(phone, "MPO", save_all=True, append_images=[colours])
+    for path in tmp_path / "grey.png", phone:
+        np.testing.assert_array_equal(read_photo(path.read_bytes()), read_photo(path))
 
 
 def colour_profile(space, gamma, **points):

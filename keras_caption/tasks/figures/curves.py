@@ -4,6 +4,7 @@ import collections
 import itertools
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
@@ -12,9 +13,16 @@ from matplotlib.figure import Figure
 from keras_caption.errors import InputError
 from keras_caption.tasks.run_report.finished_run import ASIDE, RunRecord, tell_apart
 
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
+
 SCORES = {"val_cider": "CIDEr-D", "val_bleu": "BLEU", "val_accuracy": "accuracy"}
 PANEL = 3.4, 2.4  # inches: a column of a paper
-STYLE = {"font.size": 8, "axes.linewidth": 0.6, "lines.linewidth": 1.2}
+STYLE: dict["RcKeyType", Any] = {
+    "font.size": 8,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.2,
+}
 # Colours and dashes: lines can be distinguished in grey too.
 LINES = tuple(
     zip(
@@ -45,6 +53,7 @@ def curves_figure(runs: Sequence[RunRecord]) -> Figure:
     # The curve of a self-critical run includes that of the run before.
     folders = {run.folder for run in runs}
     runs = [run for run in runs if run.folder / "scst" not in folders]
+    datasets: dict[str, dict[str, list[RunRecord]]]
     datasets = collections.defaultdict(lambda: collections.defaultdict(list))
     for run in runs:
         settings = run.settings

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
@@ -20,6 +20,9 @@ from keras_caption.tasks.run_report.shown_examples import (
 from keras_caption.visualization.attention import own_panels
 from keras_caption.visualization.fonts import find_fonts
 
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
+
 WIDTH = 6.9  # inches: a page of two columns
 # Number of images, images in a row, and height of an image in inches.
 CAPTIONED, IN_ROW, CAPTIONED_HEIGHT = 8, 2, 1.25
@@ -29,7 +32,7 @@ TITLE = 0.2  # height of a line of text in inches
 STROKES = (("-", "\u2501"), ("--", "\u2505"))  # styles of frames, and their letters
 FRAMED, LEAST = len(STROKES), 0.1  # most frames of a word, and least framed attention
 HALO = [patheffects.withStroke(linewidth=2, foreground="white")]
-STYLE = {"font.size": 7, "axes.linewidth": 0.4}
+STYLE: dict["RcKeyType", Any] = {"font.size": 7, "axes.linewidth": 0.4}
 PERSON = "GT"
 
 
@@ -173,9 +176,12 @@ def show(panel: Any, example: Example) -> None:
 def outline(panel: Any, example: Example) -> None:
     """Draws the named areas of an unknown image in a panel."""
     attention = example.lines[0].attention
-    if example.image is not None or attention is None or attention.names is None:
+    if example.image is not None or attention is None:
         return
-    for area, name in zip(attention.areas, attention.names, strict=True):
+    areas, names = attention.areas, attention.names
+    if areas is None or names is None:
+        return
+    for area, name in zip(areas, names, strict=True):
         if name:
             corners = on_panel(panel, area)
             add_frame(panel, corners, linewidth=0.3, linestyle="--")
@@ -189,9 +195,11 @@ def frame(panel: Any, line: Line, weights: np.ndarray) -> list[str]:
         Lines of text: the stroke of each frame, the name of its area, and its share.
     """
     attention = line.attention
+    assert attention is not None
+    assert attention.areas is not None  # of an image
     names = attention.names or [""] * len(weights)
-    order = np.argsort(-weights)[:FRAMED]
-    order = [i for i in order if weights[i] >= LEAST or i == order[0]]
+    best = np.argsort(-weights)[:FRAMED]
+    order = [i for i in best if weights[i] >= LEAST or i == best[0]]
     for item, (style, _) in zip(order, STROKES, strict=False):
         corners = on_panel(panel, attention.areas[item])
         add_frame(panel, corners, 1.2, linestyle=style, path_effects=HALO)

@@ -62,10 +62,11 @@ def evaluate(
     shown = progress(batches, "Test split", unit="batches", leave=False)
     captions = model.caption(shown)
     ids = kc.datasets.given_ids(builder)
-    by_ids = (
-        {ids.get(i, i): x for i, x in texts.items()} for texts in (captions, references)
+    write_coco_files(
+        {ids.get(i, i): text for i, text in captions.items()},
+        {ids.get(i, i): texts for i, texts in references.items()},
+        folder,
     )
-    write_coco_files(*by_ids, folder)
     characters = by_characters(model, references)
     scores, notes = kc.evaluation.score(captions, references, spice, characters)
     likelihoods = kc.evaluation.caption_log_probabilities(
@@ -82,8 +83,8 @@ def evaluate(
     noun = model.memory_kind.noun
     print(f"\nTest split, {len(captions):,} {noun}s, beam {width}\n")
     print(kc.evaluation.table({model.name: scores}))
-    for name, note in notes.items():
-        print(f"\n{name}: {note}")
+    for name, reason in notes.items():
+        print(f"\n{name}: {reason}")
     one_of_each = [references[image_id][0] for image_id in captions]
     note = kc.evaluation.note_on_outputs([*captions.values()], one_of_each, "captions")
     if note:
@@ -129,7 +130,7 @@ def score_items(
         dict from the names of the scores to their means over images.
     """
     cider = kc.evaluation.cider_by_image(captions, references, characters)
-    items = {
+    items: dict[str, list[Any]] = {
         "CIDEr-D": [cider[i] for i in captions],
         "log_probability": [likelihoods[i] for i in captions],
     }
@@ -205,8 +206,8 @@ def draw_attention(model: Any, builder: Any, path: pathlib.Path) -> None:
         examples = kc.datasets.read(builder, f"test[:{len(captions)}]")
         texts = [model.vocabulary.decode(tokens) for _, tokens, _ in captions]
         ids = [int(example["image_id"]) for example in examples.as_numpy_iterator()]
-        texts = dict(zip(ids, texts, strict=True))
-        marks = [*judged.marks(texts, examples).values()]
+        by_id = dict(zip(ids, texts, strict=True))
+        marks = [*judged.marks(by_id, examples).values()]
     figure = kc.visualization.attention_over_captions(model, captions, marks)
     figure.savefig(path, dpi=DPI)
 
@@ -253,7 +254,8 @@ def summaries(model: Any, builder: Any, beam_size: int) -> dict[str, Any]:
     examples = kc.datasets.read(builder, "val").take(len(texts))
     references = kc.datasets.references(examples).values()
     rows = [(text, first) for text, (first, *_) in zip(texts, references, strict=True)]
-    made = {"captions": markdown_table(["caption", "reference"], rows, labels=2)}
+    table = markdown_table(["caption", "reference"], rows, labels=2)
+    made: dict[str, Any] = {"captions": table}
     with contextlib.suppress(NoFontError):  # reported at the end of the run
         figure = kc.visualization.attention_over_captions(model, captions)
         figure.set_dpi(DPI)

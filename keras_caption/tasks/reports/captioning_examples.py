@@ -36,11 +36,14 @@ def outcome(folder: pathlib.Path, builder: Any, tokenizer: str) -> Outcome:
     characters = tokenizer == "characters" and kc.evaluation.lacks_spaces(texts)
     scores = kc.evaluation.cider_by_image(captions, references, characters)
     numbers = {name: number for number, name in kc.datasets.given_ids(builder).items()}
-    counts = {}
+    counts: dict[str, dict[str, int]] = {}
     judged = kc.synthetic.statements_of(builder)
     if judged:
         examples = kc.datasets.read(builder, "test")
-        by_number = {numbers.get(i, i): text for i, text in captions.items()}
+        by_number = {
+            numbers[i] if isinstance(i, str) else i: text
+            for i, text in captions.items()
+        }
         shares = judged.accuracy(by_number, examples)
         counts["statements"] = {name: count for name, (_, count) in shares.items()}
     return Outcome(

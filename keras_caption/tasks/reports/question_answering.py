@@ -90,8 +90,10 @@ def draw_attention(
 ) -> None:
     """Draws the attention weights of questions about some test images."""
     texts = collections.defaultdict(list)
+    tokenizer = model.question
+    assert isinstance(tokenizer, kc.text.Vocabulary)  # the task's `QuestionTokenizer`
     for question in data.questions["test"]:
-        if model.question.split(question.text):  # words to show
+        if tokenizer.split(question.text):  # words to show
             texts[question.image_id].append(question.text)
     images = data.images("test", images=True).as_numpy_iterator()
     examples = (example for example in images if int(example["image_id"]) in texts)

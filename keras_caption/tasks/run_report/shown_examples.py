@@ -143,7 +143,7 @@ def group(
     """
     ranked = sorted(keys, key=lambda key: -scores[key])
     middle = max(0, len(ranked) // 2 - EXTREME // 2)
-    groups = {}
+    groups: dict[str, Sequence[Any]] = {}
     if any(apart.values()):
         differing = sorted(keys, key=lambda key: -apart[key])[:APART]
         groups["Where the two differ most"] = [key for key in differing if apart[key]]
@@ -151,7 +151,8 @@ def group(
     groups[f"Median by {score}"] = ranked[middle : middle + EXTREME]
     groups[f"Worst by {score}"] = ranked[-EXTREME:][::-1]
     groups["Others, as in the split"] = keys
-    shown, listed = set(), []
+    shown: set[Any] = set()
+    listed = []
     for head, members in groups.items():
         new = [key for key in members if key not in shown][: SHOWN - len(shown)]
         shown.update(new)

@@ -29,10 +29,11 @@ def text_statistics(outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
     [first, *_] = outcomes.values()
     references = [text for texts in first.references for text in texts]
     characters = lacks_spaces(references)
-    texts = {name: outcome.outputs for name, outcome in outcomes.items()}
+    lines_of = {name: outcome.outputs for name, outcome in outcomes.items()}
+    lines_of[PERSONS] = references
     texts = {
         name: [normalize(text, characters).split() for text in lines]
-        for name, lines in {**texts, PERSONS: references}.items()
+        for name, lines in lines_of.items()
     }
     counts = {name: [len(words) for words in x] for name, x in texts.items()}
     words = {
