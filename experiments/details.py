@@ -124,9 +124,10 @@ def measure(records, colours, described, second):
 
     Returns:
         List of a tuple of group, word, probability and bool, whether a colour is right;
-        list of a tuple of captions and a dict of each place's values; and list of a
-        tuple of what is said of persons, see `said_of`, number of persons and values of
-        those that were classified.
+        list of a tuple of captions and what tells the places, see
+        `keras_caption.objects.places.values_of`; and list of a tuple of what is said of
+        persons, see `said_of`, number of persons and values of those that were
+        classified.
     """
     coloured, photos, persons = [], [], []
     for record in progress(records, unit="photos"):
@@ -151,10 +152,7 @@ def measure(records, colours, described, second):
         if not described:
             continue
         classes = found["classes"][0]
-        values = {
-            name: values_of_place(own, *place, classes) for name, own in PLACES.items()
-        }
-        photos.append((record.captions, values))
+        photos.append((record.captions, values_of_place(*place, classes)))
         boxes = [
             found["box_classes"][0, i]
             for i, x in enumerate(objects)
@@ -351,7 +349,7 @@ def place_rows(photos, options):
             said[is_train] = np.array(
                 [sum(says(name, caption) for caption in texts) for texts, _ in all_]
             )
-            values[is_train] = np.array([own[name] for _, own in all_])
+            values[is_train] = np.array([own[place.by_pixels] for _, own in all_])
         decay = PIXELS_DECAY if place.by_pixels else PLACE_DECAY
         labels = (said[True] >= 2).astype(float)
         weights = fit(values[True], labels, decay).astype("float16")

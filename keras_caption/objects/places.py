@@ -79,12 +79,11 @@ def likely_places(
     Returns:
         List of dict of `name`, one of `PLACES`; `phrase`, str; and `probability`.
     """
-    found = []
+    found, values = [], values_of(image, extent, classes)
     for name in (row.word for row in details() if row.kind == PLACE):
         place = PLACES[name]
-        values = values_of(place, image, extent, classes)
-        if values is not None:
-            probability = round(probability_of(name, values), 4)
+        if place.by_pixels in values:
+            probability = round(probability_of(name, values[place.by_pixels]), 4)
             found.append(
                 {"name": name, "phrase": place.phrase, "probability": probability}
             )
@@ -92,22 +91,24 @@ def likely_places(
 
 
 def values_of(
-    place: Place,
     image: Float32[np.ndarray, "size size 3"],
     extent: Float32[np.ndarray, "2"],
-    classes: Float[np.ndarray, "1000"] | None,
-) -> np.ndarray | None:
-    """What tells a place, float `(48,)` or `(1048,)`; `None` if it is not known.
+    classes: Float[np.ndarray, "1000"] | None = None,
+) -> dict[bool, np.ndarray]:
+    """What tells the places of a photo.
 
     Args:
-        place: `Place`.
         image, extent, classes: As in `likely_places`.
+
+    Returns:
+        dict from `Place.by_pixels` to float `(48,)` if it is True, else `(1048,)`,
+        which needs `classes`.
     """
-    if place.by_pixels:
-        return colours_of_bands(image, extent)
-    if classes is None:
-        return None
-    return np.append(class_logits(classes), colours_of_bands(image, extent))
+    bands = colours_of_bands(image, extent)
+    values = {True: bands}
+    if classes is not None:
+        values[False] = np.append(class_logits(classes), bands)
+    return values
 
 
 def colours_of_bands(
