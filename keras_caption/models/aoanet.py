@@ -15,13 +15,8 @@ from keras_caption.layers import (
 )
 from keras_caption.models.aoa_decoder import AoADecoder
 from keras_caption.models.attention import (
-    Areas,
     AttentionOptions,
-    Gate,
-    Geometry,
-    Norms,
-    Score,
-    Temperature,
+    EncoderMechanisms,
     make_attention,
 )
 from keras_caption.models.captioner import Captioner, CaptionerOptions
@@ -30,9 +25,7 @@ from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.text import Vocabulary
 
 
-class AoANetOptions(
-    Norms, Score, Geometry, Areas, Temperature, Gate, CaptionerOptions, total=False
-):
+class AoANetOptions(EncoderMechanisms, CaptionerOptions, total=False):
     """Keywords of `AoANet` that other models have too."""
 
 

@@ -158,6 +158,10 @@ class Gate(TypedDict, total=False):
     gate: str | None
 
 
+class EncoderMechanisms(Norms, Score, Geometry, Areas, Temperature, Gate, total=False):
+    """Options of all mechanisms, of an encoder over items with boxes."""
+
+
 class Mechanisms(
     Norms, Score, Geometry, OutputAreas, OutputTemperature, Gate, total=False
 ):

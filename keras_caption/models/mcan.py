@@ -20,13 +20,8 @@ from keras_caption.layers import (
 )
 from keras_caption.layers.lstm import make_lstm
 from keras_caption.models.attention import (
-    Areas,
     AttentionOptions,
-    Gate,
-    Geometry,
-    Norms,
-    Score,
-    Temperature,
+    EncoderMechanisms,
     make_attention,
 )
 from keras_caption.models.classifier import Classifier, ClassifierOptions
@@ -36,9 +31,7 @@ from keras_caption.models.sizes import check_heads, resolve_size
 from keras_caption.text import Tokenizer, Vocabulary
 
 
-class MCANOptions(
-    Norms, Score, Geometry, Areas, Temperature, Gate, ClassifierOptions, total=False
-):
+class MCANOptions(EncoderMechanisms, ClassifierOptions, total=False):
     """Keywords of `MCAN` that other models have too."""
 
 
