@@ -30,7 +30,7 @@ import numpy as np
 
 from experiments.papers.archives import archived_runs
 from experiments.papers.claimed import CLAIMS, HEADLINES, PRIMARY
-from experiments.papers.plan import PLAN, register
+from experiments.papers.plan import PLAN
 from experiments.papers.rows import rows_of
 from experiments.papers.sections import items_of
 from keras_caption.evaluation import SCORES, Difference, paired_difference, ratio
@@ -273,7 +273,6 @@ def archived_rows(file):
     """
     rows = {}
     for training in {x.csv: x for x in PLAN if x.csv == file}.values():
-        register(training.setup)
         with archived_runs(training) as runs:
             for row in rows_of(training.table, runs):
                 versions = [str(run["initialization_version"]) for run in row.runs]

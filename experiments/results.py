@@ -28,7 +28,7 @@ from experiments.papers.archives import (
     path_of,
 )
 from experiments.papers.finished import task_of
-from experiments.papers.plan import PLAN, register
+from experiments.papers.plan import PLAN
 from experiments.papers.rows import rows_of
 from experiments.papers.sections import cell, scores_in_text, text_of, write_lines
 from keras_caption.atomic import replacing
@@ -88,11 +88,12 @@ def rebuild():
         with replacing(FOLDER / "effects_drift.csv") as path:
             write_lines(path, lines)
     claims.archived_rows.cache_clear()
-    for name, lines in claims.tables().items():
+    effects = claims.tables()
+    for name, lines in effects.items():
         with replacing(FOLDER / f"{name}.csv") as path:
             write_lines(path, lines, () if lines else claims.HEADS)
     with replacing(FOLDER / "effects.svg") as path:
-        forest.save(read_lines(FOLDER / "effects.csv"), path)
+        forest.save([*map(marked, effects["effects"])], path)
     for path in sorted(FOLDER.glob("*.md")):
         path.write_text(with_tables(path.read_text()))
     README.write_text(with_captioners(README.read_text()))
@@ -120,7 +121,6 @@ def planned(training):
 
 def write_planned(training):
     """Writes the CSV file of a planned table, if there are archives of it."""
-    register(training.setup)
     with archived_runs(training) as runs:
         lines = lines_of(training.table, runs)
     if not any(line.get(VERSION) for line in lines):
@@ -142,7 +142,6 @@ def drifts(training):
     """
     if not training.with_drift:
         return
-    register(training.setup)
     with archived_runs(training) as runs:
         for row in rows_of(training.table, runs):
             histories = [read_history(run["folder"], "val_cider") for run in row.runs]
@@ -222,6 +221,13 @@ def table_of(match):
     if match["columns"]:
         table += f"\n\n[All columns]({match['file']})"
     return f"\n{table}\n\n"
+
+
+def marked(line):
+    """A line of `effects.csv`, with a dagger if it is of an older start."""
+    if is_older(line[VERSION]):
+        line = line | {"claim": f"{line['claim']} {DAGGER}"}
+    return line
 
 
 def is_older(version):

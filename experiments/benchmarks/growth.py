@@ -92,8 +92,15 @@ def draw(rows, path):
             axis.grid(alpha=0.3)
         axes[1][column].set_xlabel(size)
     for row, name in enumerate(("CPU seconds", "MB")):
-        axes[row][0].set_ylabel(name)
-    axes[0][0].legend()
+        first = axes[row][0]  # whose scale all others share
+        first.set_ylabel(name)
+        ticks = [x * 10**n for n in range(-2, 6) for x in (1, 2, 5)]
+        low, high = first.get_ylim()
+        ticks = [x for x in ticks if low <= x <= high]
+        first.set_yticks(ticks, [f"{x:,g}" for x in ticks])
+        first.minorticks_off()
+    if len(searches) > 1:
+        axes[0][0].legend()
     figure.savefig(path)
 
 

@@ -14,6 +14,7 @@ import zipfile
 from typing import Any
 
 from experiments.papers.finished import find_runs
+from experiments.papers.plan import register
 from experiments.papers.sections import SUMMED, numbers
 from keras_caption.atomic import replacing
 from keras_caption.formats.items import read_items
@@ -123,8 +124,10 @@ def minutes_of(path):
 def archived_runs(training):
     """Yields the archived runs that a planned table shows, a list.
 
-    They are as `find_runs` returns them; their folders exist within the block.
+    They are as `find_runs` returns them; their folders exist within the block. What
+    their set-up imports is registered.
     """
+    register(training.setup)
     paths = [path_of(training, cell) for cell in sorted(training.shown)]
     paths = [path for path in paths if path.exists()]
     with tempfile.TemporaryDirectory() as folder:
