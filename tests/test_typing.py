@@ -43,7 +43,11 @@ def test_keywords_that_classes_share_are_those_of_their_base(keywords, described
 
 def test_every_argument_of_a_model_is_in_the_source_of_its_constructor():
     """No decorator or metaclass adds one that editors would not see."""
-    for model in {preset.model for preset in PRESETS.values()}:
+    models = {preset.model for preset in PRESETS.values()}
+    # Scripts, which other tests import, register models of their own.
+    models = {x for x in models if x.__module__.startswith("keras_caption.")}
+    assert len(models) >= 9
+    for model in models:
         *named, rest = list(inspect.signature(model.__init__).parameters.values())[1:]
         names = {p.name for p in named} | {
             *get_args(rest.annotation)[0].__annotations__
