@@ -1,7 +1,8 @@
 """The papers' work on the device of this machine, with XLA and without, beside peers.
 
     python experiments/benchmarks/accelerator.py
-    python experiments/benchmarks/accelerator.py --luo ImageCaptioning.pytorch --hf
+    python experiments/benchmarks/accelerator.py --luo ImageCaptioning.pytorch \
+        --mcan mcan-vqa --hf --prepared_at_once 8
 
 NG-SAN with 4 + 4 layers of 512, AoANet with 6 layers and an LSTM of 1024, 36 x 2048
 regions, 9,487 words; MCAN of its paper's sizes with 3,129 answers; translators with a
@@ -9,18 +10,22 @@ vocabulary of 9,712. Weights are random, and all 20 words of captions and 30 of
 translations are forced. A step of training has 5 captions of 17 words an image, Adam's
 update included; a self-critical one samples 5 captions beside the greedy one.
 
-Each line is a work under one compiler and precision: the time of the first call, which
-traces and compiles it, or reads the compilation if it was kept; the median of later
+Each line is a work under one compiler and precision: the time until it first ended, in
+which it is traced, compiled or read where its compilation was kept; the median of later
 calls; the share of the rate of a large matrix product of that precision, measured
 first; the device's peak memory; and the kernels that a call launches, where TensorFlow
-has its profiler. `--luo` and `--hf` time the toolkit of a clone and Hugging Face's
-MarianMT on PyTorch, eager, on the same device. `--compile N` compiles all works before,
-in N processes at once.
+has its profiler. `--luo`, `--mcan` and `--hf` time the code of clones, Luo's toolkit
+and MCAN's, and Hugging Face's MarianMT, on PyTorch with TF32 on the same device: eager,
+and with `torch.compile` where their forward pass has fixed shapes.
+
+Each work has a process of its own. `--prepared_at_once` of them begin together, since
+compilers use many cores; they are timed one after another once all of them are ready.
 """
 
 import argparse
-import concurrent.futures
+import contextlib
 import functools
+import itertools
 import json
 import os
 import pathlib
@@ -29,6 +34,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,8 +43,9 @@ from experiments.benchmarks.common import REGIONS, VOCABULARY_SIZE, arrays
 CAPTIONS, TOKENS, WORDS, BEAMS = 5, 17, 20, 3
 REPEATS, LONGEST = 20, 3.0  # calls whose median is taken, and seconds of them at most
 SIZES = {"small": "4 + 4 x 128", "large": "6 + 6 x 512"}  # of translators
-PRECISIONS = {"float32": 0, "tf32": 0, "bfloat16": 0}
-COMPILERS = {"xla": True, "none": False}
+PRECISIONS = "float32", "tf32", "bfloat16"
+COMPILERS = "xla", "none"
+PEER_COMPILERS = "eager", "torch.compile"
 
 
 def captioner(name):
@@ -210,18 +217,23 @@ WORKS = {
 
 
 # === Peers, of works of the same names ===
+# Functions of a folder and a compiler, to dicts as `WORKS`.
 
 
-def luo_works(folder):
+def luo_works(folder, compiler="eager"):
     from experiments.benchmarks import luo_peer as luo
 
-    aoa = "AoANet, "
-    works = {}
-    for prefix, name in ("", "transformer"), (aoa, "aoa"):
-        for images in (10, 50, 200):
-            works[f"{prefix}cross-entropy, {images} images"] = partial(
-                luo.cross_entropy, folder, name, images
-            )
+    names = ("", "transformer"), ("AoANet, ", "aoa")
+    works = {
+        f"{prefix}cross-entropy, {images} images": partial(
+            luo.cross_entropy, folder, name, images, compiler != "eager"
+        )
+        for prefix, name in names
+        for images in (10, 50, 200)
+    }
+    if compiler != "eager":  # shapes of the others grow word by word
+        return works
+    for prefix, name in names:
         works[f"{prefix}self-critical, 10 images"] = partial(
             luo.self_critical, folder, name, 10
         )
@@ -234,18 +246,32 @@ def luo_works(folder):
     }
 
 
-def huggingface_works():
+def mcan_works(folder, compiler="eager"):
+    from experiments.benchmarks import mcan_peer as mcan
+
+    return {
+        "MCAN, training, 64 questions": partial(
+            mcan.training, folder, 64, compiler != "eager"
+        ),
+        "MCAN, 64 questions": partial(mcan.answering, folder, 64, compiler != "eager"),
+    }
+
+
+def huggingface_works(_=None, compiler="eager"):
     from experiments.benchmarks.against_huggingface import (
         huggingface,
         huggingface_training,
     )
 
-    return translation_works(huggingface) | {
+    training = {
         f"translation training {text}, 64 sentences": partial(
-            huggingface_training, translated(size, 64)
+            huggingface_training, translated(size, 64), compiler != "eager"
         )
         for size, text in SIZES.items()
     }
+    return (
+        training if compiler != "eager" else training | translation_works(huggingface)
+    )
 
 
 def translation_works(make):
@@ -257,33 +283,23 @@ def translation_works(make):
     }
 
 
-def measure_peer(names, make_works):
-    """Prints, as JSON, the seconds of a peer's works of these names."""
-    for name, make in make_works().items():
-        if name in names:
-            step = make()
-            print(json.dumps({"work": name, **timed(step)}), flush=True)
+PEERS = {"luo": luo_works, "mcan": mcan_works, "hf": huggingface_works}
 
 
-# === Measurements ===
+# === Measurements, in a process of one work ===
 
 
-def timed(step):
-    """Seconds of the first call, and the median of later ones."""
+def measure_peer(job, folder):
+    """Prints the seconds of a peer's work, as `measure` does."""
     begun = time.perf_counter()
-    step()
-    first, times = time.perf_counter() - begun, []
-    step()
-    until = time.perf_counter() + LONGEST
-    while len(times) < REPEATS and (len(times) < 3 or time.perf_counter() < until):
-        begun = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - begun)
-    return {"first": first, "median": statistics.median(times)}
+    step = PEERS[job.system](folder, job.compiler)[job.work]()
+    tell(first=warm(step, begun))
+    tell(median=median_of(step))
 
 
-def measure(names, precision, jit_compile, is_timed):
-    """Prints, as JSON, what works take, one line each, after the rate of a product."""
+def measure(job):
+    """Prints what a work takes, as JSON: when it is ready, then when it is asked."""
+    begun = time.perf_counter()
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     import keras
     import tensorflow as tf
@@ -291,29 +307,53 @@ def measure(names, precision, jit_compile, is_timed):
     import keras_caption as kc
 
     kc.compilation.keep_compilations()
-    kc.compilation.set_jit_compile(jit_compile)
-    tf.config.experimental.enable_tensor_float_32_execution(precision != "float32")
-    if precision == "bfloat16":
+    kc.compilation.set_jit_compile(job.compiler == "xla")
+    is_exact = job.precision == "float32"
+    tf.config.experimental.enable_tensor_float_32_execution(not is_exact)
+    is_half = job.precision == "bfloat16"
+    if is_half:
         keras.config.set_dtype_policy("mixed_bfloat16")
-    if is_timed:
-        rate = product_rate("bfloat16" if precision == "bfloat16" else "float32")
-        print(json.dumps({"rate": rate, "device": device_name()}), flush=True)
-    for name in names:
-        step, operations = WORKS[name]()
-        reset_peak_memory()
-        measured = {"work": name, "operations": operations}
-        try:
-            if is_timed:
-                measured |= timed(step)
-                measured |= {"peak": peak_memory(), "kernels": kernels_of(step)}
-            else:
-                begun = time.perf_counter()
-                step()
-                measured["first"] = time.perf_counter() - begun
-        except Exception as error:  # a line of the table says so
-            measured["error"] = f"{type(error).__name__}: {error}"[:300]
-        print(json.dumps(measured), flush=True)
-        keras.backend.clear_session()
+    if job.work == PRODUCT:
+        rate = product_rate("bfloat16" if is_half else "float32")
+        tell(first=0)
+        tell(rate=rate, device=device_name())
+        return
+    step, operations = WORKS[job.work]()
+    reset_peak_memory()
+    tell(first=warm(step, begun))
+    median = median_of(step)
+    tell(
+        median=median,
+        operations=operations,
+        peak=peak_memory(),
+        kernels=kernels_of(step),
+    )
+
+
+def warm(step, begun):
+    """Seconds since `begun` until a work has ended for the first time."""
+    step()
+    first = time.perf_counter() - begun
+    step()
+    return first
+
+
+def tell(**values):
+    """Prints a line for the process that reports; the first one awaits its turn."""
+    print(json.dumps(values), flush=True)
+    if "first" in values:
+        sys.stdin.readline()
+
+
+def median_of(step):
+    """Median seconds of a call."""
+    times = []
+    until = time.perf_counter() + LONGEST
+    while len(times) < REPEATS and (len(times) < 3 or time.perf_counter() < until):
+        begun = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - begun)
+    return statistics.median(times)
 
 
 def device_name():
@@ -341,7 +381,11 @@ def product_rate(dtype):
             y = tf.matmul(x, y) * (1 / size)
         return tf.reduce_sum(y)
 
-    return count * 2 * size**3 / timed(lambda: float(products(x)))["median"]
+    def step():
+        return float(products(x))
+
+    warm(step, 0)
+    return count * 2 * size**3 / median_of(step)
 
 
 def reset_peak_memory():
@@ -388,83 +432,103 @@ def kernels_of(step):
 
 # === The table ===
 
-
-def run(*arguments, timeout=None):
-    """Lines of JSON that this script prints in a process of its own."""
-    command = [sys.executable, __file__, *map(str, arguments)]
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, text=True, timeout=timeout, check=False
-    )
-    return [json.loads(x) for x in done.stdout.splitlines() if x.startswith("{")]
+PRODUCT = "a large product"
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--works", nargs="+", default=[*WORKS], metavar="NAME")
-    parser.add_argument(
-        "--precisions", nargs="+", choices=[*PRECISIONS], default=["tf32", "bfloat16"]
-    )
-    parser.add_argument(
-        "--compilers", nargs="+", choices=[*COMPILERS], default=[*COMPILERS]
-    )
-    parser.add_argument("--luo", metavar="FOLDER")
-    parser.add_argument("--hf", action="store_true")
-    parser.add_argument("--compile", type=int, metavar="N")
-    parser.add_argument("--measure", choices=("compile", "time", "luo", "hf"))
-    options = parser.parse_args()
-    if options.measure == "luo":
-        measure_peer(options.works, lambda: luo_works(options.luo))
-        return
-    if options.measure == "hf":
-        measure_peer(options.works, huggingface_works)
-        return
-    if options.measure:
-        [precision], [compiler] = options.precisions, options.compilers
-        is_timed = options.measure == "time"
-        measure(options.works, precision, COMPILERS[compiler], is_timed)
-        return
-    report(options)
+@dataclass(frozen=True)
+class Job:
+    """A work of a system, `"ours"` or a peer, under a compiler and a precision."""
+
+    system: str
+    work: str
+    precision: str
+    compiler: str
+
+    def start(self, folder, errors):
+        """Starts its process, which waits once it is ready."""
+        arguments = [f"--measure={json.dumps(vars(self))}", f"--folder={folder or ''}"]
+        return subprocess.Popen(
+            [sys.executable, __file__, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+
+
+def jobs_of(options):
+    """The jobs that options ask for, a list of `Job`, those of a peer first."""
+    jobs = []
+    for name, works in PEERS.items():
+        if folder := getattr(options, name):
+            for compiler in options.peer_compilers:
+                jobs += [
+                    Job(name, work, "tf32", compiler)
+                    for work in works(folder, compiler)
+                    if work in options.works
+                ]
+    for precision, compiler in itertools.product(options.precisions, options.compilers):
+        jobs += [Job("ours", work, precision, compiler) for work in options.works]
+    return jobs
+
+
+def results_of(jobs, options):
+    """Yields pairs of a job and a dict of what it took, or of its `error`."""
+    count = options.prepared_at_once
+    for first in range(0, len(jobs), count):
+        some = jobs[first : first + count]
+        with contextlib.ExitStack() as stack:
+            logs = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in some]
+            processes = [
+                job.start(getattr(options, job.system, None), log)
+                for job, log in zip(some, logs, strict=True)
+            ]
+            ready = [process.stdout.readline() for process in processes]
+            for job, process, line, log in zip(
+                some, processes, ready, logs, strict=True
+            ):
+                lines = [line, *process.communicate("\n")[0].splitlines()]
+                yield job, taken_of(lines) if process.returncode == 0 else error_of(log)
+
+
+def taken_of(lines):
+    """The values of lines that `tell` printed, as one dict."""
+    return {
+        name: value
+        for line in lines
+        if line.startswith("{")
+        for name, value in json.loads(line).items()
+    }
+
+
+def error_of(log):
+    """The last line of what a process printed on its errors."""
+    log.seek(0)
+    lines = [line.strip() for line in log if line.strip()]
+    return {"error": lines[-1][:300] if lines else "ended without a word"}
 
 
 def report(options):
-    if options.compile:
-        tasks = [(w, p) for p in options.precisions for w in options.works]
-        with concurrent.futures.ThreadPoolExecutor(options.compile) as pool:
-            compiled = pool.map(
-                lambda task: run(
-                    *("--measure", "compile", "--works", task[0]),
-                    *("--precisions", task[1], "--compilers", "xla"),
-                ),
-                tasks,
-            )
-            for (_, precision), lines in zip(tasks, compiled, strict=True):
-                for line in lines:
-                    print(f"compiled {precision}: {line}", flush=True)
-    peers = {}
-    for name, extra in (("luo", ["--luo", options.luo]), ("hf", [])):
-        if getattr(options, name):
-            lines = run("--measure", name, *extra, "--works", *options.works)
-            peers |= {line["work"]: line["median"] for line in lines}
-    rows = []
-    for precision in options.precisions:
-        for compiler in options.compilers:
-            head, *lines = run(
-                *("--measure", "time", "--works", *options.works),
-                *("--precisions", precision, "--compilers", compiler),
-            )
-            print(f"{head['device']}, {precision}: {head['rate'] / 1e12:.2f} TFLOP/s")
-            for line in lines:
-                rows.append(row_of(line, precision, compiler, head["rate"], peers))
-                print(", ".join(rows[-1]), flush=True)
+    medians, rates, rows = {}, {}, []
+    products = [Job("ours", PRODUCT, x, "none") for x in options.precisions]
+    alone = argparse.Namespace(prepared_at_once=1)
+    for job, taken in results_of(products, alone):
+        rates[job.precision] = taken["rate"]
+        rate = f"{taken['rate'] / 1e12:.2f} TFLOP/s"
+        print(f"{taken['device']}, {job.precision}: {rate}", flush=True)
+    for job, taken in results_of(jobs_of(options), options):
+        if job.system != "ours" and "median" in taken:
+            medians.setdefault(job.work, {})[job.compiler] = taken["median"]
+        rows.append(row_of(job, taken, rates, medians))
+        print(", ".join(rows[-1]), flush=True)
     from keras_caption.evaluation import markdown_table
 
-    print(markdown_table(COLUMNS, rows, labels=3))
+    print(markdown_table(COLUMNS, rows, labels=4))
 
 
 COLUMNS = (
     "work",
+    "system",
     "precision",
     "compiler",
     "first call, s",
@@ -472,27 +536,58 @@ COLUMNS = (
     "of the rate",
     "memory, MB",
     "kernels",
-    "PyTorch, ms",
-    "times as fast",
+    *(f"times as fast as {x}" for x in PEER_COMPILERS),
 )
 
 
-def row_of(line, precision, compiler, rate, peers):
+def row_of(job, taken, rates, medians):
     """A row of the table, of str."""
-    cells = [line["work"], precision, compiler]
-    if "error" in line:
-        return [*cells, line["error"], *[""] * (len(COLUMNS) - 4)]
-    median, peer = line["median"], peers.get(line["work"])
+    cells = [job.work, job.system, job.precision, job.compiler]
+    if "error" in taken:
+        return [*cells, taken["error"], *[""] * (len(COLUMNS) - 5)]
+    median = taken["median"]
+    cells += [f"{taken['first']:.1f}", f"{1000 * median:.2f}"]
+    if job.system != "ours":
+        return [*cells, *[""] * (len(COLUMNS) - 6)]
+    of_rate = taken["operations"] / median / rates[job.precision]
+    peers = medians.get(job.work, {})
     return [
         *cells,
-        f"{line['first']:.1f}",
-        f"{1000 * median:.1f}",
-        f"{line['operations'] / median / rate:.2f}",
-        "" if line["peak"] is None else f"{line['peak']:,.0f}",
-        "" if line["kernels"] is None else f"{line['kernels']:,}",
-        f"{1000 * peer:.1f}" if peer else "",
-        f"{peer / median:.1f}" if peer else "",
+        f"{of_rate:.2f}",
+        *(f"{x:,.0f}" if x else "" for x in (taken["peak"], taken["kernels"])),
+        *(f"{peers[x] / median:.1f}" if x in peers else "" for x in PEER_COMPILERS),
     ]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--works", nargs="+", default=[*WORKS], choices=[*WORKS], metavar="NAME"
+    )
+    parser.add_argument(
+        "--precisions", nargs="+", choices=PRECISIONS, default=["tf32", "bfloat16"]
+    )
+    parser.add_argument("--compilers", nargs="*", choices=COMPILERS, default=COMPILERS)
+    parser.add_argument("--luo", metavar="FOLDER")
+    parser.add_argument("--mcan", metavar="FOLDER")
+    parser.add_argument("--hf", action="store_true")
+    parser.add_argument(
+        "--peer_compilers", nargs="+", choices=PEER_COMPILERS, default=PEER_COMPILERS
+    )
+    parser.add_argument("--prepared_at_once", type=int, default=1, metavar="N")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.measure:
+        report(options)
+        return
+    job = Job(**json.loads(options.measure))
+    if job.system == "ours":
+        measure(job)
+    else:
+        measure_peer(job, options.folder)
 
 
 if __name__ == "__main__":

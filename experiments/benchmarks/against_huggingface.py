@@ -66,13 +66,15 @@ def huggingface(work):
     return finished(search)
 
 
-def huggingface_training(work):
-    """A step of training, Adam's update included."""
+def huggingface_training(work, compiled=False):
+    """A step of training, Adam's update included; by `torch.compile` if `compiled`."""
     import torch
 
     from experiments.benchmarks.luo_peer import device, finished
 
     model = make_model(work).train()
+    if compiled:
+        model = torch.compile(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     sources = torch.from_numpy(work.sources).long().to(device())
     targets = torch.from_numpy(work.targets).long().to(device())

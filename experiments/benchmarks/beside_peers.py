@@ -62,15 +62,6 @@ def ctranslate2_works():
     return accelerator.translation_works(ctranslate2)
 
 
-def mcan_works(folder):
-    from experiments.benchmarks import mcan_peer as mcan
-
-    return {
-        "MCAN, training, 64 questions": functools.partial(mcan.training, folder, 64),
-        "MCAN, 64 questions": functools.partial(mcan.answering, folder, 64),
-    }
-
-
 def peer(make_works, work):
     """A peer's work, which the peer's process makes."""
     import torch
@@ -94,7 +85,7 @@ def main():
     if options.luo:
         peers["Luo's toolkit"] = functools.partial(accelerator.luo_works, options.luo)
     if options.mcan:
-        peers["MCAN's code"] = functools.partial(mcan_works, options.mcan)
+        peers["MCAN's code"] = functools.partial(accelerator.mcan_works, options.mcan)
     print(f"{processor()}; medians of five, in turn\n")
     print("| work | seconds | of processors | of a product's rate |")
     print("|---|---:|---:|---:|")

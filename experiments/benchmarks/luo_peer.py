@@ -97,9 +97,18 @@ def finished(function):
     return call
 
 
-def cross_entropy(folder, name, images):
-    """A step of training on `CAPTIONS` captions of each image, Adam's included."""
+def cross_entropy(folder, name, images, compiled=False):
+    """A step of training on `CAPTIONS` captions of each image, Adam's included.
+
+    Args:
+        folder: Path of the clone.
+        name: str, as of `make_model`.
+        images: int, number of images.
+        compiled: bool, whether `torch.compile` compiles the model.
+    """
     model = make_model(folder, name).train()
+    if compiled:
+        model = torch.compile(model)
     from captioning.modules.losses import LanguageModelCriterion
 
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)

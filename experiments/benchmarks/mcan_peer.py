@@ -1,13 +1,15 @@
 """Training and answering by the released code of MCAN, with random weights.
 
 The code is a clone of its repository, MILVLG/mcan-vqa; the sizes are those of its
-smaller model, which is the paper's.
+smaller model, which is the paper's. On a GPU if PyTorch finds one, with TF32.
 """
 
 import argparse
 import sys
 
 import torch
+
+from experiments.benchmarks.luo_peer import device, finished
 
 REGIONS, REGION_DIM, QUESTION_SIZE = 36, 2048, 1004
 WORDS, ANSWERS = 6, 3129
@@ -27,26 +29,29 @@ SIZES = {
 }
 
 
-def make_model(folder):
-    """The model of the clone at a path."""
+def make_model(folder, compiled):
+    """The model of the clone at a path, compiled by `torch.compile` if `compiled`."""
     sys.path.insert(0, str(folder))
     from core.model.net import Net
 
     torch.manual_seed(0)
-    return Net(argparse.Namespace(**SIZES), None, QUESTION_SIZE, ANSWERS)
+    model = Net(argparse.Namespace(**SIZES), None, QUESTION_SIZE, ANSWERS)
+    model = model.to(device())
+    return torch.compile(model) if compiled else model
 
 
 def inputs(questions):
     """Features of regions, and tokens of as many questions."""
     generator = torch.Generator().manual_seed(0)
     regions = torch.randn(questions, REGIONS, REGION_DIM, generator=generator)
-    return regions, torch.full((questions, WORDS), 5)
+    return regions.to(device()), torch.full((questions, WORDS), 5, device=device())
 
 
-def answering(folder, questions):
+def answering(folder, questions, compiled=False):
     """Probabilities of answers."""
-    model, read = make_model(folder).eval(), inputs(questions)
+    model, read = make_model(folder, compiled).eval(), inputs(questions)
 
+    @finished
     @torch.inference_mode()
     def answer():
         model(*read)
@@ -54,13 +59,14 @@ def answering(folder, questions):
     return answer
 
 
-def training(folder, questions):
+def training(folder, questions, compiled=False):
     """A step of training, Adam's update included."""
-    model, read = make_model(folder).train(), inputs(questions)
+    model, read = make_model(folder, compiled).train(), inputs(questions)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     loss_of = torch.nn.BCELoss(reduction="sum")
-    targets = torch.eye(questions, ANSWERS)
+    targets = torch.eye(questions, ANSWERS, device=device())
 
+    @finished
     def step():
         optimizer.zero_grad()
         loss_of(model(*read), targets).backward()
