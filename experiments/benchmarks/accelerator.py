@@ -447,8 +447,11 @@ class Job:
     def start(self, folder, errors):
         """Starts its process, which waits once it is ready."""
         arguments = [f"--measure={json.dumps(vars(self))}", f"--folder={folder or ''}"]
+        # TensorFlow may bring CUDA libraries of another version than PyTorch's.
+        backend = {} if self.system == "ours" else {"KERAS_BACKEND": "torch"}
         return subprocess.Popen(
             [sys.executable, __file__, *arguments],
+            env={**os.environ, **backend},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
