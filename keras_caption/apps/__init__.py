@@ -4,14 +4,26 @@ No part of the core imports an app. A registry of the core, or the namespace of 
 imports what an app gives it here at its first use.
 """
 
-from keras_caption.registration import give
+from keras_caption.base.registration import give
+
+DETECTING = (
+    *("CATEGORIES", "COLOURS", "ColouredObjects", "EngineDetector", "HubDetector"),
+    *("LiteClassifier", "LiteDetector", "NanoDet", "ObjectDetector"),
+    *("PhotoClassifier", "SecondOpinion", "Yolox", "colours_of", "load_detector"),
+)
 
 
 def register() -> None:
     """Registers what the apps give to the core; it imports none of them."""
-    give("hooks", {"evidence": "keras_caption.objects.evidence:ObjectEvidence"})
-    of_objects = "keras_caption.objects.named_objects"
-    colours = "keras_caption.objects.named_colours"
+    give("saved", {"objects": "keras_caption.apps.objects"})
+    evidence = "keras_caption.apps.objects.evidence:ObjectEvidence"
+    give("hooks", {"evidence": evidence})
+    # Names that were public there before `keras_caption.objects` had them.
+    give("keras_caption.decoding", {"ObjectEvidence": evidence})
+    detecting = {name: f"keras_caption.apps.objects:{name}" for name in DETECTING}
+    give("keras_caption.features", detecting)
+    of_objects = "keras_caption.apps.objects.named_objects"
+    colours = "keras_caption.apps.objects.named_colours"
     give(
         "keras_caption.evaluation",
         {
@@ -26,11 +38,11 @@ def register() -> None:
     give(
         "keras_caption.rewards",
         {
-            "ObjectTruth": "keras_caption.rewards.object_truth:ObjectTruth",
-            "PlaceTruth": "keras_caption.rewards.place_truth:PlaceTruth",
+            "ObjectTruth": "keras_caption.apps.objects:ObjectTruth",
+            "PlaceTruth": "keras_caption.apps.objects:PlaceTruth",
         },
     )
-    loading = "keras_caption.synthetic.loading"
+    loading = "keras_caption.apps.scenes.loading"
     give(
         "datasets",
         {
@@ -38,13 +50,13 @@ def register() -> None:
             "moving_scenes": f"{loading}:load_moving_scenes",
         },
     )
-    sentences = "keras_caption.synthetic.scene_sentences:SceneSentences"
+    sentences = "keras_caption.apps.scenes.scene_sentences:SceneSentences"
     give("parallel text", {"scene_sentences": sentences})
-    asked = "keras_caption.synthetic.scenes.loading:load_scene_questions"
+    asked = "keras_caption.apps.scenes.scenes.loading:load_scene_questions"
     give("questions", {"scene_questions": asked})
-    curriculum = "keras_caption.synthetic.scenes.questions:CURRICULUM"
+    curriculum = "keras_caption.apps.scenes.scenes.questions:CURRICULUM"
     give("curricula", {"scene_questions": curriculum})
-    statements = "keras_caption.synthetic.statements"
+    statements = "keras_caption.apps.scenes.statements"
     give(
         "statements",
         {
@@ -52,7 +64,7 @@ def register() -> None:
             "objects": f"{statements}:OF_SCENES",
         },
     )
-    reports = "keras_caption.tasks.reports"
+    reports = "keras_caption.apps.report.tasks"
     give(
         "reports",
         {

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_caption.arguments import Count, CountOrZero, check
+from keras_caption.base.arguments import Count, CountOrZero, check
+from keras_caption.base.errors import InputError, hint
 from keras_caption.batches.answers import soft_scores
 from keras_caption.batches.few_shapes import padded_to_few_shapes
 from keras_caption.batches.pipeline import (
@@ -15,7 +16,6 @@ from keras_caption.batches.pipeline import (
     endless,
     in_float32,
 )
-from keras_caption.errors import InputError, hint
 from keras_caption.formats.question import Question
 from keras_caption.inputs import of_example
 from keras_caption.text import PAD

@@ -4,10 +4,10 @@ import os
 import pathlib
 from typing import Any
 
+from keras_caption.base.errors import InputError
 from keras_caption.datasets.coco_objects import CocoObjects
-from keras_caption.errors import InputError
+from keras_caption.formats.coco_categories import CATEGORIES
 from keras_caption.formats.keras_files import load_keras
-from keras_caption.objects.categories import CATEGORIES
 
 EXTRACTOR = "extractor.keras"
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
+from keras_caption.base.errors import InputError, hint
+from keras_caption.base.registration import Registry
 from keras_caption.datasets.building import build
-from keras_caption.errors import InputError, hint
 from keras_caption.formats.parallel_text import find_parallel
-from keras_caption.registration import Registry
 
 AT_ONCE = 1024  # pairs that Python passes to TensorFlow at once
 BUILT_IN = Registry("parallel text")  # classes of TFDS builders

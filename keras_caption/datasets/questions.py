@@ -9,15 +9,15 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
+from keras_caption.base.errors import InputError, hint
+from keras_caption.base.registration import Registry
 from keras_caption.datasets.image_ids import given_ids
 from keras_caption.datasets.registry import load, read
-from keras_caption.errors import InputError, hint
 from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.question import Question
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.formats.vsr import read_vsr
-from keras_caption.registration import Registry
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,13 +4,13 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
+from keras_caption.base.errors import OWN, InputError, hint
+from keras_caption.base.registration import Registry
 from keras_caption.datasets.building import build
 from keras_caption.datasets.coco_objects import CocoObjects
-from keras_caption.errors import OWN, InputError, hint
 from keras_caption.formats.prepared_folder import read_prepared
 from keras_caption.inputs import KINDS, sizes_of
 from keras_caption.models import data_arguments
-from keras_caption.registration import Registry
 
 
 def _coco_objects(folder, **kwargs):

@@ -2,7 +2,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from keras_caption.registration import Registry
+from keras_caption.base.registration import Registry
 
 
 @dataclasses.dataclass(frozen=True)

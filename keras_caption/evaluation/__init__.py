@@ -1,5 +1,6 @@
 """The standard metrics of captioning, translation and question answering."""
 
+from keras_caption.base.registration import importing
 from keras_caption.evaluation.caption_diversity import diversity
 from keras_caption.evaluation.caption_log_probabilities import caption_log_probabilities
 from keras_caption.evaluation.caption_pairs import preference
@@ -33,7 +34,6 @@ from keras_caption.evaluation.vqa import (
     write_vqa_results,
 )
 from keras_caption.formats.vqa_results import read_vqa_results
-from keras_caption.registration import importing
 
 __all__ = [
     "METRICS",

@@ -7,8 +7,9 @@ from typing import Any
 
 from typing_extensions import TypedDict, Unpack
 
-from keras_caption.atomic import write_json
-from keras_caption.errors import InputError
+from keras_caption.base.atomic import write_json
+from keras_caption.base.errors import InputError
+from keras_caption.base.registration import given
 from keras_caption.evaluation.caption_diversity import DIVERSITY, diversity
 from keras_caption.evaluation.captions import normalize
 from keras_caption.evaluation.clip_score import CLIP_METRICS, ClipScorer
@@ -25,9 +26,8 @@ from keras_caption.formats.coco import (
     read_instances,
     read_names,
 )
+from keras_caption.formats.coco_categories import CATEGORIES
 from keras_caption.formats.coco_results import read_result_lists, read_results
-from keras_caption.objects.categories import CATEGORIES
-from keras_caption.registration import given
 
 # Greatest lengths of the levels of Deng et al., "Length-Controllable Image Captioning",
 # ECCV 2020, on COCO; longer captions are a row of their own.

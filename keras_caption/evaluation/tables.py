@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 
-from keras_caption.errors import missing_extras
+from keras_caption.base.errors import missing_extras
 
 
 def markdown_table(

@@ -1,8 +1,8 @@
 from jaxtyping import Bool
 from keras import ops
 
-from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.inputs.text import Text
 from keras_caption.text import PAD, UNK
 from keras_caption.text.questions import MAX_TOKENS

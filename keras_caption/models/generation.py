@@ -10,8 +10,10 @@ import numpy as np
 from jaxtyping import Float32, Int, Int32
 from keras import ops
 
-from keras_caption.arguments import Count, Tensor, check
-from keras_caption.compilation import compile_function, round_up, shapes_of
+from keras_caption.base.arguments import Count, Tensor, check
+from keras_caption.base.compilation import compile_function, round_up, shapes_of
+from keras_caption.base.errors import InputError, NoTextError
+from keras_caption.base.progress import progress as progress_bar
 from keras_caption.decoding import (
     Decoding,
     DecodingOptions,
@@ -32,14 +34,12 @@ from keras_caption.decoding.text_options import (
     prefix_tokens,
     required_tokens,
 )
-from keras_caption.errors import InputError, NoTextError
+from keras_caption.formats.coco_categories import CATEGORIES
 from keras_caption.inputs import InputKind
 from keras_caption.models.input_reader import InputReader, is_whole, parts_of
-from keras_caption.objects.categories import CATEGORIES
 from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
 from keras_caption.predict.batches import batches_of
 from keras_caption.predict.captions import confidences_of
-from keras_caption.progress import progress as progress_bar
 from keras_caption.settings.decoding import BeamSize, check_options
 from keras_caption.text import BOS, PAD, Tokenizer, Vocabulary
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import Doc
 
-from keras_caption.arguments import (
+from keras_caption.base.arguments import (
     Count,
     NotNegative,
     Positive,
@@ -19,8 +19,8 @@ from keras_caption.arguments import (
     checked,
     entries,
 )
-from keras_caption.errors import InputError, hint
-from keras_caption.registration import serializable
+from keras_caption.base.errors import InputError, hint
+from keras_caption.base.registration import serializable
 from keras_caption.settings.options import DecodingOptions
 
 Function = TypeVar("Function", bound=Callable)

@@ -9,8 +9,8 @@ import keras
 from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
-from keras_caption.arguments import Count, CountOrZero, NotNegative, Positive
-from keras_caption.errors import input_errors
+from keras_caption.base.arguments import Count, CountOrZero, NotNegative, Positive
+from keras_caption.base.errors import input_errors
 from keras_caption.settings.decoding import BeamSize
 from keras_caption.settings.run import (
     DecodingSettings,

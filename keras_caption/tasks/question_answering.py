@@ -10,7 +10,7 @@ import tensorflow as tf
 from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
-from keras_caption.arguments import Count
+from keras_caption.base.arguments import Count
 from keras_caption.settings.run import Schedule
 from keras_caption.training.answer_validation import AnswerValidation
 from keras_caption.training.schedules import schedule_of

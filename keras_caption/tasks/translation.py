@@ -10,15 +10,15 @@ from pydantic import Field
 from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
-from keras_caption.arguments import (
+from keras_caption.base.arguments import (
     Count,
     CountOrZero,
     Positive,
     ShareBelowOne,
 )
+from keras_caption.base.errors import need_packages
 from keras_caption.batches.pipeline import distributed
 from keras_caption.batches.token_batches import TokenizedPairs
-from keras_caption.errors import need_packages
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.settings.decoding import BeamSize

@@ -3,9 +3,9 @@ from typing import Any
 
 import keras
 
+from keras_caption.base.progress import progress
 from keras_caption.formats.question import Question
 from keras_caption.formats.runs import SCALE
-from keras_caption.progress import progress
 from keras_caption.training.callbacks import OutputNote
 
 BATCH_SIZE = 128  # questions that are answered at once

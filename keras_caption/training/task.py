@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import keras
 
 from keras_caption import models
-from keras_caption.compilation import uses_xla
-from keras_caption.errors import input_errors
+from keras_caption.base.compilation import uses_xla
+from keras_caption.base.errors import input_errors
+from keras_caption.base.registration import Registry
 from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.models.task_model import TaskModel
-from keras_caption.registration import Registry
 from keras_caption.training.run_directory import RunDirectory
 
 # What shows and scores the test split of a task's runs, modules by name.

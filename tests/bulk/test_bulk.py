@@ -16,13 +16,13 @@ import pytest
 import tensorflow as tf
 from conftest import tiny
 from few_sentences import captioner_of_few
+from keras_caption.bulk import Job
 from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
-from keras_caption.bulk import Job
-from keras_caption.bulk.answers import Answers
-from keras_caption.bulk.shards import size_of_shards
+from keras_caption.apps.bulk.answers import Answers
+from keras_caption.apps.bulk.shards import size_of_shards
 from keras_caption.commands import main
 from keras_caption.datasets import registry
 
@@ -106,8 +106,8 @@ def rows_of_folder(folder):
 # Captions records, and is killed within its fourth shard.
 KILLED = """
 import os, signal, sys
-from keras_caption.bulk.answers import Answers
-from keras_caption.bulk.shards import size_of_shards
+from keras_caption.apps.bulk.answers import Answers
+from keras_caption.apps.bulk.shards import size_of_shards
 from keras_caption.commands import main
 answer, begun = Answers.__call__, []
 

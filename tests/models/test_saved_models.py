@@ -1,10 +1,11 @@
 import keras
 import pytest
 from conftest import PROJECT, tiny
+from keras_caption.synthetic import Scenes, ScenesConfig
 
 import keras_caption as kc
+from keras_caption.apps.scenes import scenes
 from keras_caption.formats import keras_files
-from keras_caption.synthetic import Scenes, ScenesConfig, scenes
 
 # What a user's words may look like to a reader of configurations.
 WORDS = [
