@@ -3,7 +3,7 @@ r"""Fits the words that measurements of a photo admit: colours, places, persons'
     python experiments/details.py --detector yolox_nano.keras \
         --photos flickr8k_1000/images,coco_mini/val2017 \
         --captions dataset_flickr8k.json,karpathy_split.json \
-        --questions coco_questions_photos --output keras_caption/objects
+        --questions coco_questions_photos --output keras_caption/apps/objects
 
 A colour of a detected object is right if a caption of the photo gives it to the same
 category, or it is the answer to a question for the color of that category: of VQA by
