@@ -62,7 +62,7 @@ __all__ = ["InputError", *PARTS]
 
 
 def __getattr__(name: str) -> Any:
-    if name in PARTS or name in old_names.PLACES:
+    if name in PARTS or name in old_names.PLACE_OF:
         with missing_extras():
             return importlib.import_module(old_names.place_of(f"keras_caption.{name}"))
     if name == "__version__":

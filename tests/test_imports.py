@@ -15,7 +15,7 @@ from conftest import PROJECT
 
 import keras_caption
 from keras_caption.base.errors import EXTRAS
-from keras_caption.base.old_names import PLACES, place_of
+from keras_caption.base.old_names import PLACE_OF, place_of
 from keras_caption.commands import COMMANDS
 
 PACKAGE = PROJECT / "keras_caption"
@@ -254,13 +254,13 @@ def test_the_client_needs_no_keras_and_keras_knows_all_models(first):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [*PLACES.items(), ("serving.client", "apps.serve.client")],
+    [*PLACE_OF.items(), ("serving.client", "apps.serve.client")],
 )
 def test_modules_are_imported_by_their_old_names(old, new):
     module = importlib.import_module(f"keras_caption.{old}")
     assert module is importlib.import_module(f"keras_caption.{new}")
     assert module.__spec__.name == module.__name__ == f"keras_caption.{new}"
-    if old in PLACES:
+    if old in PLACE_OF:
         assert getattr(keras_caption, old) is module
 
 

@@ -10,7 +10,7 @@ from typing import Any
 PACKAGE = "keras_caption"
 
 # From a name that users know, `keras_caption.NAME`, to its place in the package.
-PLACES = {
+PLACE_OF = {
     **{name: f"base.{name}" for name in ("arguments", "atomic", "caches")},
     **{name: f"base.{name}" for name in ("compilation", "errors", "keras_overrides")},
     **{name: f"base.{name}" for name in ("progress", "registration", "replicas")},
@@ -36,9 +36,9 @@ def place_of(name: str) -> str:
     """
     package, _, rest = name.partition(".")
     first, dot, inner = rest.partition(".")
-    if package != PACKAGE or first not in PLACES:
+    if package != PACKAGE or first not in PLACE_OF:
         return name
-    return f"{PACKAGE}.{PLACES[first]}{dot}{inner}"
+    return f"{PACKAGE}.{PLACE_OF[first]}{dot}{inner}"
 
 
 class OldNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):

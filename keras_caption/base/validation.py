@@ -10,7 +10,12 @@ from pydantic_core import from_json
 
 adapter = functools.cache(TypeAdapter)  # building one takes milliseconds
 SHOULD = "Input should be "
-HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def is_unicode(text: Any) -> bool:
+    """Whether a value is a str that UTF-8 can encode, without surrogates."""
+    return isinstance(text, str) and not SURROGATE.search(text)
 
 
 def describe(error: ValidationError, content: Any = None) -> str:
@@ -64,7 +69,7 @@ def _half_pair(content):
     while values:
         place, value = values.pop()
         texts = [value] if isinstance(value, str) else value
-        if isinstance(value, dict | str) and any(map(HALF.search, texts)):
+        if isinstance(value, dict | str) and not all(map(is_unicode, texts)):
             return place  # whose keys have been searched already
         if isinstance(value, dict | list):
             items = value.items() if isinstance(value, dict) else enumerate(value)

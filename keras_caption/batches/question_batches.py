@@ -19,7 +19,7 @@ from keras_caption.batches.pipeline import (
 from keras_caption.formats.question import Question
 from keras_caption.inputs import of_example
 from keras_caption.text import PAD
-from keras_caption.text.questions import MAX_TOKENS
+from keras_caption.text.questions import MAX_QUESTION_TOKENS
 
 
 class EncodedQuestions:
@@ -193,7 +193,7 @@ class EncodedQuestions:
                 "question": tokens[:, : tf.maximum(length, 1)],
             }
             if self._few_shapes and drop_remainder:
-                shape = batch_size, MAX_TOKENS
+                shape = batch_size, MAX_QUESTION_TOKENS
                 batch = padded_to_few_shapes(batch, question=shape)
             return batch, row
 

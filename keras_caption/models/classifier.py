@@ -6,12 +6,13 @@ from keras import ops
 
 from keras_caption.base.arguments import Calibration, KerasOptions, Share, Tensor, check
 from keras_caption.base.errors import InputError
+from keras_caption.base.validation import is_unicode
 from keras_caption.features import Extractor
 from keras_caption.models.answering import Answering
 from keras_caption.models.task_model import TaskModel
 from keras_caption.text import Tokenizer
 from keras_caption.text.answers import Kind
-from keras_caption.text.tokenizer import check_strings, is_unicode
+from keras_caption.text.tokenizer import check_strings
 
 Threshold = Share | dict[Kind, Share]  # of all answers, or by their kind
 

@@ -22,11 +22,16 @@ from keras_caption.training.caption_reward import Reward, reward_weights
 from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.schedules import schedule_of
 from keras_caption.training.strategies import whole_batches
-from keras_caption.training.task import REPORTS, Task
+from keras_caption.training.task import (
+    EXAMPLES_AT_ONCE,
+    MODEL_FILES,
+    RECORD_FILES,
+    REPORTS,
+    Task,
+)
 from keras_caption.training.validation_loss import ValidationLoss
 
 KEPT_IN_MEMORY = 2 * 2**30  # greatest size of training data in memory, in bytes
-BATCH_SIZE = 50  # images in a batch of the evaluation
 
 
 class Data(TypedDict):
@@ -97,9 +102,7 @@ class Evaluation(TypedDict):
 FEW = 500
 
 FILES = {
-    "best.keras": "the model, for keras.models.load_model",
-    "1": "the model as a SavedModel, for TensorFlow Serving",
-    "last.keras": "the last epoch's model and optimizer, for --resume",
+    **MODEL_FILES,
     "history.json": "loss and CIDEr-D, times 100, of every epoch",
     "logs": "the same for TensorBoard, with captions",
     "test_results.json": "captions of the test split",
@@ -107,9 +110,7 @@ FILES = {
     "test_items.json": "CIDEr-D, and log-probabilities of references, of each image",
     "test_scores.json": "scores of the test split",
     "attention.png": "what the model attends to, token by token",
-    "report.html": "a report of the run, for a browser",
-    "README.md": "the model card, for people and for hubs",
-    "config.json": "the configuration of the run",
+    **RECORD_FILES,
 }
 GROUPS = {
     "data": Data,
@@ -420,7 +421,7 @@ class Captioning(Task):
             if not (characters and name == "note"):
                 print(f"Validation, {name}: {note}")
         return CaptionValidation(
-            kc.batches.image_batches(examples, BATCH_SIZE, model.input_specs),
+            kc.batches.image_batches(examples, EXAMPLES_AT_ONCE, model.input_specs),
             references,
             self.config["evaluation"]["validation_beam_size"],
             characters,

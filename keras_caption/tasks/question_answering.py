@@ -15,7 +15,7 @@ from keras_caption.settings.run import Schedule
 from keras_caption.training.answer_validation import AnswerValidation
 from keras_caption.training.schedules import schedule_of
 from keras_caption.training.strategies import whole_batches
-from keras_caption.training.task import REPORTS, Task
+from keras_caption.training.task import MODEL_FILES, RECORD_FILES, REPORTS, Task
 
 KEPT_IN_MEMORY = 2 * 2**30  # greatest size of images in memory, in bytes
 
@@ -43,9 +43,7 @@ class Training(Schedule):
 
 
 FILES = {
-    "best.keras": "the model, for keras.models.load_model",
-    "1": "the model as a SavedModel, for TensorFlow Serving",
-    "last.keras": "the last epoch's model and optimizer, for --resume",
+    **MODEL_FILES,
     "history.json": "loss and accuracy, times 100, of every epoch",
     "logs": "the same for TensorBoard",
     "test_results.json": "answers to the test questions, in the format of VQA's server",
@@ -53,9 +51,7 @@ FILES = {
     "test_items.json": "the accuracy of each answer",
     "test_scores.json": "scores of the test questions",
     "attention.png": "which regions attend to which words of a question",
-    "report.html": "a report of the run, for a browser",
-    "README.md": "the model card, for people and for hubs",
-    "config.json": "the configuration of the run",
+    **RECORD_FILES,
 }
 GROUPS = {"data": Data, "training": Training}
 

@@ -26,7 +26,7 @@ from keras_caption.settings.run import DecodingSettings, SelfCriticalSettings
 from keras_caption.text.subwords import VocabularySize
 from keras_caption.training.callbacks import TranslationValidation
 from keras_caption.training.inverse_square_root import InverseSquareRoot
-from keras_caption.training.task import REPORTS, Task
+from keras_caption.training.task import MODEL_FILES, RECORD_FILES, REPORTS, Task
 from keras_caption.training.validation_loss import ValidationLoss
 
 NO_SPACES = (
@@ -107,18 +107,14 @@ class Evaluation(TypedDict):
 
 
 FILES = {
-    "best.keras": "the model, for keras.models.load_model",
-    "1": "the model as a SavedModel, for TensorFlow Serving",
-    "last.keras": "the last epoch's model and optimizer, for --resume",
+    **MODEL_FILES,
     "weights": "weights of the last epochs, if they are averaged",
     "history.json": "loss and BLEU, times 100, of every epoch",
     "logs": "the same for TensorBoard",
     "test_translations.txt": "translations of the test split, one in each line",
     "test_items.json": "each sentence's parts of BLEU and log perplexity",
     "test_scores.json": "scores of the test split",
-    "report.html": "a report of the run, for a browser",
-    "README.md": "the model card, for people and for hubs",
-    "config.json": "the configuration of the run",
+    **RECORD_FILES,
 }
 GROUPS = {
     "data": Data,

@@ -15,6 +15,18 @@ from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.models.task_model import TaskModel
 from keras_caption.training.run_directory import RunDirectory
 
+EXAMPLES_AT_ONCE = 50  # in a batch of the evaluation
+# Files that runs of all tasks have: the first and the last of `Task.files`.
+MODEL_FILES = {
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
+}
+RECORD_FILES = {
+    "report.html": "a report of the run, for a browser",
+    "README.md": "the model card, for people and for hubs",
+    "config.json": "the configuration of the run",
+}
 # What shows and scores the test split of a task's runs, modules by name.
 REPORTS = Registry("reports")
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 from jaxtyping import Int
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_caption.apps.serve.rest_values import FILES, check_items, to_array
+from keras_caption.apps.serve.rest_values import IMAGE_BYTES, check_items, to_array
 from keras_caption.base.errors import InputError, NoTextError
 from keras_caption.export.signature import DEFAULT, Signature
 from keras_caption.features.photos import check_size
@@ -75,7 +75,7 @@ class ExportedPredictor(RecordPredictor):
         values = self.known_values(record, place)
         row = {}
         if "photo" in values:
-            row[FILES] = file_of(values.pop("photo"), place, max_pixels)
+            row[IMAGE_BYTES] = file_of(values.pop("photo"), place, max_pixels)
         signature = self.signatures[PHOTOS if row else self._features]
         for count, counted in COUNTS.items():
             items = values.get(counted)
@@ -117,7 +117,7 @@ class ExportedPredictor(RecordPredictor):
         """
         if attention:
             raise InputError("An exported model has no attention to show.")
-        signature = self._signature(FILES in inputs, n, options)
+        signature = self._signature(IMAGE_BYTES in inputs, n, options)
         values = self._values(options, signature)
         if "seed" in values:
             # The signature reads the place of an example from the upper bits.

@@ -4,7 +4,7 @@ import ipaddress
 import urllib.parse
 from typing import Any
 
-from fastapi.responses import JSONResponse
+from starlette.responses import JSONResponse
 
 LOCAL = "localhost"
 

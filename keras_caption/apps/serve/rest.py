@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST interface and chats, as an application of FastAPI."""
+"""TensorFlow Serving's REST interface and chats, as an application of Starlette."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -19,6 +18,10 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from keras_caption.apps.serve import ollama
 from keras_caption.apps.serve.chat import ChatForm
@@ -135,7 +138,7 @@ class Rest:
         self._running = 0
         self._receiving = 0  # bytes of requests that are not there as a whole
 
-    def app(self) -> FastAPI:
+    def app(self) -> Starlette:
         """Makes the application, which closes the service when it shuts down."""
 
         @contextlib.asynccontextmanager
@@ -143,14 +146,6 @@ class Rest:
             yield
             await asyncio.to_thread(self.service.close)
 
-        # A redirect would name the host that the request names.
-        app = FastAPI(
-            lifespan=lifespan,
-            docs_url=None,
-            redoc_url=None,
-            openapi_url=None,
-            redirect_slashes=False,
-        )
         reading = ["GET", "HEAD"]
         pages: dict[str, Callable[..., Any]] = {
             "/healthz": self.health,
@@ -164,23 +159,27 @@ class Rest:
         posts: dict[str, Callable[..., Any]]
         posts = {path: self.chat(form) for path, form in CHATS.items()}
         posts["/api/show"] = self.show
-        for methods, answers in (reading, pages), (["POST"], posts):
-            for path, answer in answers.items():
-                for end in "", "/":
-                    if path or end:
-                        app.add_api_route(f"{path}{end}", answer, methods=methods)
-        app.add_api_route(
-            "/v1/models/{address:path}", self.models, methods=[*reading, "POST"]
+        routes = [
+            Route(f"{path}{end}", answer, methods=methods)
+            for methods, answers in ((reading, pages), (["POST"], posts))
+            for path, answer in answers.items()
+            for end in ("", "/")
+            if path or end
+        ]
+        any_method = [*reading, "POST"]
+        routes.append(
+            Route("/v1/models/{address:path}", self.models, methods=any_method)
         )
-        for status in 404, 405:
-            app.add_exception_handler(status, self.unknown)
-        app.add_exception_handler(RefusedError, self.refused)
+        refusals = {404: self.unknown, 405: self.unknown, RefusedError: self.refused}
+        app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=refusals)
+        # A redirect would name the host that the request names.
+        app.router.redirect_slashes = False
         return app
 
-    async def health(self) -> Response:
+    async def health(self, request: Request) -> Response:
         return to_response(200, {"status": "alive"})
 
-    async def readiness(self) -> Response:
+    async def readiness(self, request: Request) -> Response:
         models = self.service.models.values()
         missing = [model.name for model in models if not model.versions]
         if missing or not models:
@@ -204,7 +203,7 @@ class Rest:
         self._check_token(request)
         return to_response(200, ollama.tags(self.service.models))
 
-    async def help(self) -> Response:
+    async def help(self, request: Request) -> Response:
         return Response(HELP, media_type="text/plain; charset=utf-8")
 
     async def measured(self, request: Request) -> Response:
@@ -224,8 +223,9 @@ class Rest:
             text = f"{request.url.path:.200} does not take {request.method}."
         return to_response(error.status_code, {"error": text}, error.headers)
 
-    async def models(self, request: Request, address: str) -> Response:
+    async def models(self, request: Request) -> Response:
         """Answers a request about a model, and logs and counts it."""
+        address = request.path_params["address"]
 
         async def answer(facts):
             target = ADDRESS.fullmatch(address.removesuffix("/"))

@@ -15,7 +15,7 @@ from keras_caption.formats.jpeg_scans import MAX_SCANS, count_scans
 from keras_caption.settings.limits import MAX_ITEMS, MAX_PHRASES, TEXT_BYTES
 
 PREFERRED = (DEFAULT, "features", "photos")
-FILES = "image_bytes"  # the input of files of photos
+IMAGE_BYTES = "image_bytes"  # the input of files of photos
 OF_ITEMS = ("regions", "boxes", "region_mask")  # inputs with a row for each region
 DATA = re.compile(r"data:[^,]*;base64,")  # the beginning of a data URL
 SPACE = " \t\r\n"  # of JSON
@@ -73,8 +73,8 @@ def read_request(
     for i, row in enumerate(arrays):
         check_items(f"Example {i}", row)
         # Exports of earlier versions do not check scans: an empty file replaces it.
-        if FILES in row and count_scans(row[FILES].item()) > MAX_SCANS:
-            row[FILES] = np.array(b"", object)
+        if IMAGE_BYTES in row and count_scans(row[IMAGE_BYTES].item()) > MAX_SCANS:
+            row[IMAGE_BYTES] = np.array(b"", object)
         if row.get("forbidden", np.array(b"")).item().count(b",") >= MAX_PHRASES:
             raise InputError(
                 f"`forbidden` of example {i} has more than {MAX_PHRASES:,} phrases."
@@ -94,7 +94,11 @@ def check_items(name: str, row: dict[str, np.ndarray]) -> None:
         counts = " and ".join(f"{size} {key}" for key, size in sizes.items())
         raise InputError(f"{name} has {counts}: there should be as many.")
     for key, value in row.items():
-        if key != FILES and value.dtype == object and len(value.item()) > TEXT_BYTES:
+        if (
+            key != IMAGE_BYTES
+            and value.dtype == object
+            and len(value.item()) > TEXT_BYTES
+        ):
             raise InputError(f"{name} has a {key} of more than {TEXT_BYTES:,} bytes.")
 
 

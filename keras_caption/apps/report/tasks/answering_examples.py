@@ -15,7 +15,7 @@ from keras_caption.apps.report.tasks.captioning_examples import (
     names_of_regions,
     of_valid,
 )
-from keras_caption.training.answer_validation import BATCH_SIZE
+from keras_caption.training.answer_validation import QUESTIONS_AT_ONCE
 
 
 def outcome(folder: pathlib.Path, data: kc.datasets.ImageQuestions) -> Outcome:
@@ -92,7 +92,7 @@ def examples(
 def add_attention(model, questions, lines, encoded):
     """Adds to lines the share of each region's attention that each word gets."""
     [kind] = (kind for kind in model.kinds if isinstance(kind, kc.inputs.Regions))
-    for batch, numbers in encoded.batches(BATCH_SIZE):
+    for batch, numbers in encoded.batches(QUESTIONS_AT_ONCE):
         inputs = model.read(batch)
         weights = ops.convert_to_numpy(model.attention(inputs)).swapaxes(1, 2)
         weights = of_valid(weights, kind.memory_mask(inputs))

@@ -16,6 +16,7 @@ from keras_caption.evaluation.tables import markdown_table
 from keras_caption.formats.coco_categories import CATEGORIES
 from keras_caption.formats.items import write_items
 from keras_caption.tasks.captioning import by_characters
+from keras_caption.training.task import EXAMPLES_AT_ONCE
 
 CAPTIONS = 4  # captions in the figure of attention
 SUMMARIZED = 2  # captions that TensorBoard shows of each epoch
@@ -46,7 +47,7 @@ def evaluate(
     """
     examples = kc.datasets.read(builder, "test")
     references = kc.datasets.references(examples)
-    batches = kc.batches.image_batches(examples, 50, model.input_specs)
+    batches = kc.batches.image_batches(examples, EXAMPLES_AT_ONCE, model.input_specs)
     shown = progress(batches, "Test split", unit="batches", leave=False)
     captions = model.caption(shown)
     ids = kc.datasets.given_ids(builder)

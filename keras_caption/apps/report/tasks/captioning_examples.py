@@ -15,8 +15,7 @@ from keras_caption.apps.report.visualization.attention import names_of
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.coco_results import read_results
 from keras_caption.text import BOS, PAD
-
-BATCH_SIZE = 50
+from keras_caption.training.task import EXAMPLES_AT_ONCE
 
 
 def outcome(folder: pathlib.Path, builder: Any, tokenizer: str) -> Outcome:
@@ -115,7 +114,7 @@ def attention_of_captions(
     """
     kind = model.memory_kind
     names = {*model.input_specs, *kind.keys}
-    for batch in kc.batches.image_batches(examples, BATCH_SIZE, names):
+    for batch in kc.batches.image_batches(examples, EXAMPLES_AT_ONCE, names):
         numbers = batch.pop("image_id").numpy().tolist()
         inputs = model.read(batch)
         # The boxes of the batch: a model that ignores boxes has none in its inputs.

@@ -13,8 +13,7 @@ from keras_caption.formats.text_lines import lines
 from keras_caption.models.sentence_reader import pad
 from keras_caption.text import EOS
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
-
-BATCH_SIZE = 50
+from keras_caption.training.task import EXAMPLES_AT_ONCE
 
 
 def outcome(folder: pathlib.Path, sentences: tuple[list[str], list[str]]) -> Outcome:
@@ -69,8 +68,8 @@ def examples(
     }
     if model is not None:
         translated = [i for i in keys if translations[i]]
-        for start in range(0, len(translated), BATCH_SIZE):
-            batch = translated[start : start + BATCH_SIZE]
+        for start in range(0, len(translated), EXAMPLES_AT_ONCE):
+            batch = translated[start : start + EXAMPLES_AT_ONCE]
             texts = [translations[i] for i in batch]
             results = attended(model, [sources[i] for i in batch], texts)
             for i, (words, gap, attention) in zip(batch, results, strict=True):

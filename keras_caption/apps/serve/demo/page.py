@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
-from fastapi.middleware import Middleware
+from starlette.middleware import Middleware
 
 from keras_caption.apps.serve import Limits, Prediction, Predictor
 from keras_caption.apps.serve.demo import views

@@ -10,7 +10,7 @@ import tempfile
 from typing import Any
 
 import gradio as gr
-from fastapi.responses import JSONResponse
+from starlette.responses import JSONResponse
 
 FOLDER = "GRADIO_TEMP_DIR"  # a variable that Gradio reads
 MAX_BYTES = 100 * 2**20  # of an upload: a photo, or a clip of a minute
