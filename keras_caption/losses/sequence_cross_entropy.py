@@ -11,6 +11,7 @@ from keras_caption.text import EOS
 
 
 @keras.saving.register_keras_serializable("keras_caption")
+@keras.saving.register_keras_serializable("keras_caption", "CaptionCrossEntropy")  # 0.1
 class SequenceCrossEntropy(MeanLoss):
     """Cross-entropy of the tokens of sequences, with label smoothing.
 

@@ -14,7 +14,7 @@ from keras_caption.predict import Example, Fault
 CLIP_BYTES = 2**32  # greatest size of a clip, which is read as a whole
 # Numbers of places for the records of a shard. Samples depend on the place: those of
 # more records would repeat the samples of the next shard.
-PLACES_OF_SHARD = 2**20
+PER_SHARD = 2**20
 
 
 class Answers:
@@ -43,7 +43,7 @@ class Answers:
         records, again = itertools.tee(records)  # for the ids of predictions
         predictions = self.predictor.stream(
             records,
-            read=lambda record, place: self.read(record, shard * PLACES_OF_SHARD + place),
+            read=lambda record, place: self.read(record, shard * PER_SHARD + place),
             size_of=lambda x: len(x.photo) if isinstance(x.photo, bytes) else 0,
             faults=Exception,
             n=self.job.n_best,
