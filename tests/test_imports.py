@@ -81,6 +81,13 @@ def test_every_part_has_one_level_and_is_described():
     assert described == [part for level in LEVELS for part in level]
 
 
+def test_ten_questions_lead_to_files_in_two_steps():
+    section = ARCHITECTURE.partition("## Ten questions")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| .+\? \| `(.+)/` \| `(.+?)`.* \|$", section, re.MULTILINE)
+    assert len(rows) == 10
+    assert not [x for x in rows if not PACKAGE.joinpath(*x).is_file()]
+
+
 def test_every_part_has_tests():
     text = (PROJECT / "CONTRIBUTING.md").read_text()
     section = text.partition("### Which tests guard a module\n")[2].partition("\n## ")[
