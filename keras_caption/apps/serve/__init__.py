@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 from keras_caption.base.registration import importing
 
 if TYPE_CHECKING:  # for editors and type checkers
-    from keras_caption.apps.serve.client import (  # noqa: F401
+    from keras_caption.apps.serve.client import (
         AsyncClient,
         Client,
         ServerError,
     )
-    from keras_caption.apps.serve.exported import ExportedPredictor  # noqa: F401
-    from keras_caption.apps.serve.lite_captioner import LiteCaptioner  # noqa: F401
-    from keras_caption.apps.serve.lite_translator import LiteTranslator  # noqa: F401
-    from keras_caption.apps.serve.predictor import Predictor  # noqa: F401
-    from keras_caption.apps.serve.server import Server  # noqa: F401
-    from keras_caption.export.ctranslate2_export import export_ctranslate2  # noqa: F401
-    from keras_caption.export.engine_export import (  # noqa: F401
+    from keras_caption.apps.serve.exported import ExportedPredictor
+    from keras_caption.apps.serve.lite_captioner import LiteCaptioner
+    from keras_caption.apps.serve.lite_translator import LiteTranslator
+    from keras_caption.apps.serve.predictor import Predictor
+    from keras_caption.apps.serve.server import Server
+    from keras_caption.export.ctranslate2_export import export_ctranslate2
+    from keras_caption.export.engine_export import (
         export_classifier,
         export_detector,
         export_engine,
     )
-    from keras_caption.export.saved_model_export import export  # noqa: F401
-    from keras_caption.predict import Prediction  # noqa: F401
-    from keras_caption.settings.limits import Limits  # noqa: F401
+    from keras_caption.export.saved_model_export import export
+    from keras_caption.predict import Prediction
+    from keras_caption.settings.limits import Limits
 
 MODULES = {
     "AsyncClient": ".client",
@@ -47,6 +47,22 @@ MODULES = {
     "export_engine": "keras_caption.export.engine_export",
 }
 
-__all__ = [*MODULES]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "ExportedPredictor",
+    "Limits",
+    "LiteCaptioner",
+    "LiteTranslator",
+    "Prediction",
+    "Predictor",
+    "Server",
+    "ServerError",
+    "export",
+    "export_classifier",
+    "export_ctranslate2",
+    "export_detector",
+    "export_engine",
+]
 
 __getattr__ = importing(__name__, MODULES)
