@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tomllib
 
+from keras_caption.base.old_names import place_of
+
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
 SITE = PROJECT / "site"
 PAGES = SITE / "pages"
@@ -31,8 +33,9 @@ def main():
     for name in NOTEBOOKS:
         write_page(f"docs/{name}.md", notebook_page(name))
     for name in re.findall(r"api/(\w+)\.md", str(config["nav"])):
-        name = f"keras_caption.{name}"
-        write_page(f"api/{name[14:]}.md", f"# {name}\n\n::: {name}\n")
+        public = f"keras_caption.{name}"
+        page = f"# {public}\n\n::: {place_of(public)}\n"
+        write_page(f"api/{name}.md", page)
     config |= {
         "site_name": f"keras_caption {version()}",
         "docs_dir": PAGES.name,

@@ -20,12 +20,12 @@ import dataclasses
 import numpy as np
 
 import keras_caption as kc
+from keras_caption.base.progress import progress
 from keras_caption.commands.answer import extract
 from keras_caption.commands.command_line import Parser, new_file, share, start
 from keras_caption.datasets.questions import QUESTIONS
 from keras_caption.evaluation.vqa import answer_accuracy
 from keras_caption.formats.fields import image_id_of
-from keras_caption.progress import progress
 from keras_caption.text.answers import (
     KINDS,
     kind_of_answer,

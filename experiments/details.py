@@ -3,7 +3,7 @@ r"""Fits the words that measurements of a photo admit: colours, places, persons'
     python experiments/details.py --detector yolox_nano.keras \
         --photos flickr8k_1000/images,coco_mini/val2017 \
         --captions dataset_flickr8k.json,karpathy_split.json \
-        --questions coco_questions_photos --output keras_caption/objects
+        --questions coco_questions_photos --output keras_caption/apps/objects
 
 A colour of a detected object is right if a caption of the photo gives it to the same
 category, or it is the answer to a question for the color of that category: of VQA by
@@ -32,22 +32,22 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import keras_caption as kc
-from keras_caption.atomic import replacing
+from keras_caption.apps.objects.details import COLOUR, NAME, PLACE, Detail, group_of
+from keras_caption.apps.objects.named_colours import WORDS as SPELLED
+from keras_caption.apps.objects.named_colours import named_colours
+from keras_caption.apps.objects.object_colours import likely_colour
+from keras_caption.apps.objects.object_words import PATTERN, category_of
+from keras_caption.apps.objects.person_names import PERSON, PERSON_NAMES
+from keras_caption.apps.objects.person_names import values_of as values_of_person
+from keras_caption.apps.objects.places import PLACES, says
+from keras_caption.apps.objects.places import values_of as values_of_place
+from keras_caption.base.atomic import replacing
+from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import Parser, names, start
-from keras_caption.evaluation.named_colours import WORDS as SPELLED
-from keras_caption.evaluation.named_colours import named_colours
+from keras_caption.export.engine_cache import classifier_of, detector_of
 from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.engine_files import CLASSIFIER
 from keras_caption.formats.vqa import find_vqa, read_vqa
-from keras_caption.objects.details import COLOUR, NAME, PLACE, Detail, group_of
-from keras_caption.objects.object_colours import likely_colour
-from keras_caption.objects.object_words import PATTERN, category_of
-from keras_caption.objects.person_names import PERSON, PERSON_NAMES
-from keras_caption.objects.person_names import values_of as values_of_person
-from keras_caption.objects.places import PLACES, says
-from keras_caption.objects.places import values_of as values_of_place
-from keras_caption.progress import progress
-from keras_caption.serving.engine_cache import classifier_of, detector_of
 
 FOLDS = 5
 # Penalties of the regressions: of places by pixels alone, of others, and of persons.
@@ -124,8 +124,8 @@ def measure(records, colours, described, second):
 
     Returns:
         List of a tuple of group, word, probability and bool, whether a colour is right;
-        list of a tuple of captions and what tells the places, see
-        `keras_caption.objects.places.values_of`; and list of a tuple of what is said of
+        list of a tuple of captions and what tells the places, see `values_of` of
+        `keras_caption.apps.objects.places`; and list of a tuple of what is said of
         persons, see `said_of`, number of persons and values of those that were
         classified.
     """

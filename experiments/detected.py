@@ -22,6 +22,10 @@ import numpy as np
 import keras_caption as kc
 from experiments.papers.finished import distinctions, find_runs, label_of, task_of
 from experiments.papers.sections import text_of
+from keras_caption.apps.objects.object_words import said_several, several_of_one
+from keras_caption.apps.prepare.listing import list_images
+from keras_caption.base.errors import NoTextError
+from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import (
     Parser,
     add_decoding,
@@ -31,11 +35,7 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.datasets.coco_objects import object_example
 from keras_caption.decoding import compile_function
-from keras_caption.errors import NoTextError
 from keras_caption.formats.coco import read_instances
-from keras_caption.objects.object_words import said_several, several_of_one
-from keras_caption.prepare.listing import list_images
-from keras_caption.progress import progress
 from keras_caption.tasks import Captioning
 
 BATCH_SIZE = 50

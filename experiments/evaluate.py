@@ -13,7 +13,7 @@ import pathlib
 
 import keras_caption as kc
 from experiments.papers.finished import task_of
-from keras_caption.atomic import exclusive, write_json
+from keras_caption.base.atomic import exclusive, write_json
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.runs import read_begun, read_config
 from keras_caption.models.members import are_same

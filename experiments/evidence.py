@@ -19,9 +19,10 @@ Prints the shares of such captions in %, with the option `evidence` of decoding 
 without, for annotated boxes or, with --detector, for detected ones. Also prints the
 share of named categories that are annotated.
 
-With --shares FILE, writes the table of evidence, `keras_caption/objects/evidence.csv`,
-with the number of annotated images that have what each row needs, and the share of
-these in which a person says the row's word, or another word with the same meaning.
+With --shares FILE, writes the table of evidence, `evidence.csv` of
+`keras_caption/apps/objects`, with the number of annotated images that have what each
+row needs, and the share of these in which a person says the row's word, or another
+word with the same meaning.
 Words for places and people are in the table if that share is 0.8, postures if it is 0.7
 of the captions with any posture.
 """
@@ -31,6 +32,7 @@ import csv
 import re
 
 import numpy as np
+from keras_caption.objects import CATEGORIES
 
 import keras_caption as kc
 from experiments.detected import (
@@ -40,17 +42,16 @@ from experiments.detected import (
     detected,
     read_photos,
 )
-from keras_caption.commands.command_line import Parser, names, start
-from keras_caption.objects import CATEGORIES
-from keras_caption.objects.evidence_rules import BOXES, EvidenceRules, is_implied
-from keras_caption.objects.evidence_table import COLUMNS, NOUNS, read_table
-from keras_caption.objects.object_words import (
+from keras_caption.apps.objects.evidence_rules import BOXES, EvidenceRules, is_implied
+from keras_caption.apps.objects.evidence_table import COLUMNS, NOUNS, read_table
+from keras_caption.apps.objects.object_words import (
     PATTERN,
     category_of,
     mentions,
     said_several,
 )
-from keras_caption.objects.place_words import PLACES, names_of
+from keras_caption.apps.objects.place_words import PLACES, names_of
+from keras_caption.commands.command_line import Parser, names, start
 
 NUMBERS = {"two": 2, "couple": 2, "three": 3, "four": 4, "group": 3, "herd": 3}
 SHOWN = ("places", "numbers", "company", "any")

@@ -24,15 +24,15 @@ import textwrap
 import zlib
 
 import numpy as np
+from keras_caption.results import places_of_labels
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import keras_caption as kc
-from keras_caption.atomic import creating
+from keras_caption.base.atomic import creating
 from keras_caption.commands import caption
 from keras_caption.commands.command_line import Parser, new_figure, start
 from keras_caption.features import read_photo
-from keras_caption.results import places_of_labels
 
 COLUMNS = 7
 WIDTH = 18.6  # inches

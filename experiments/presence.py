@@ -18,14 +18,14 @@ printed first.
 import collections
 
 import numpy as np
+from keras_caption.compilation import compile_function
 
 import keras_caption as kc
 from experiments.detected import annotated, read_photos
 from experiments.unsure import calibrate
+from keras_caption.apps.objects.object_answers import SURE, presence_of
+from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import Parser, names, new_file, start
-from keras_caption.compilation import compile_function
-from keras_caption.objects.object_answers import SURE, presence_of
-from keras_caption.progress import progress
 
 
 def main(arguments):

@@ -31,7 +31,7 @@ from experiments.papers.finished import task_of
 from experiments.papers.plan import PLAN
 from experiments.papers.rows import rows_of
 from experiments.papers.sections import cell, scores_in_text, text_of, write_lines
-from keras_caption.atomic import replacing
+from keras_caption.base.atomic import replacing
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.evaluation import markdown_table
 from keras_caption.formats.runs import read_history

@@ -22,11 +22,11 @@ import re
 import numpy as np
 
 import keras_caption as kc
+from keras_caption.apps.objects.description import NAME, OBJECT, PLACE
+from keras_caption.apps.objects.person_names import PERSON_NAMES
+from keras_caption.apps.objects.places import PLACES, says
+from keras_caption.apps.prepare.listing import list_images
 from keras_caption.commands.command_line import Parser, names, start
-from keras_caption.objects.person_names import PERSON_NAMES
-from keras_caption.objects.places import PLACES, says
-from keras_caption.predict.description import NAME, OBJECT, PLACE
-from keras_caption.prepare.listing import list_images
 
 KINDS = ("colour", "name", "thing", "place", "relation")
 BARE = {"with", "next", "near", "beside"}  # relations of a list

@@ -20,9 +20,9 @@ animals are then judged. Photos
 that the files of --without name, such as those that were judged by hand, are passed
 over.
 
---fit chooses the probabilities of `keras_caption.objects.second_opinion.Rule` on every
-other photo, in the order of names, and prints the precision of the detected categories
-on the rest, before and after.
+--fit chooses the probabilities of the `Rule` of `keras_caption.objects.SecondOpinion`
+on every other photo, in the order of names, and prints the precision of the detected
+categories on the rest, before and after.
 """
 
 import collections
@@ -36,15 +36,9 @@ import re
 import numpy as np
 
 import keras_caption as kc
-from keras_caption.commands.command_line import Parser, names, new_file, start
-from keras_caption.datasets.questions import QUESTIONS
-from keras_caption.evaluation import markdown_table
-from keras_caption.formats.coco import read_instances
-from keras_caption.formats.fields import image_id_of
-from keras_caption.objects.categories import CATEGORIES
-from keras_caption.objects.imagenet_names import CLASSES, imagenet_names, members
-from keras_caption.objects.object_words import mentions
-from keras_caption.objects.second_opinion import (
+from keras_caption.apps.objects.imagenet_names import CLASSES, imagenet_names, members
+from keras_caption.apps.objects.object_words import mentions
+from keras_caption.apps.objects.second_opinion import (
     ANIMALS,
     NONE,
     RULE,
@@ -52,7 +46,13 @@ from keras_caption.objects.second_opinion import (
     finer_name,
     opinion_on,
 )
-from keras_caption.progress import progress
+from keras_caption.base.progress import progress
+from keras_caption.commands.command_line import Parser, names, new_file, start
+from keras_caption.datasets.questions import QUESTIONS
+from keras_caption.evaluation import markdown_table
+from keras_caption.formats.coco import read_instances
+from keras_caption.formats.coco_categories import CATEGORIES
+from keras_caption.formats.fields import image_id_of
 
 OVERLAP = 0.4  # intersection over union of a right object and an annotated one
 LEAST = 1e-3  # probability of a class that is written

@@ -36,14 +36,14 @@ import numpy as np
 
 import keras_caption as kc
 from experiments.papers.drift import Drift, images_of
+from keras_caption.apps.report.tasks.captioning import score_items
+from keras_caption.base.errors import InputError
 from keras_caption.commands.command_line import Parser, import_library, names, start
 from keras_caption.commands.configuration import make_config
 from keras_caption.commands.run_arguments import parse
-from keras_caption.errors import InputError
 from keras_caption.rewards import reads_of
 from keras_caption.settings.run import RUN
 from keras_caption.tasks.captioning import Captioning
-from keras_caption.tasks.reports.captioning import score_items
 from keras_caption.training import phases
 from keras_caption.training.callbacks import EpochSeeds, model_of
 from keras_caption.training.early_stopping import has_stalled

@@ -15,7 +15,8 @@ c5 and c40 captions, the files are scored. An earlier file is scored by
 import pathlib
 
 import keras_caption as kc
-from keras_caption.atomic import check_new
+from keras_caption.base.atomic import check_new
+from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import (
     Parser,
     add_decoding,
@@ -24,7 +25,6 @@ from keras_caption.commands.command_line import (
     names,
     start,
 )
-from keras_caption.progress import progress
 
 SETS = {"val2014": 40_504, "test2014": 40_775}
 

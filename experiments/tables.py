@@ -34,6 +34,8 @@ import pathlib
 import subprocess
 import sys
 
+from keras_caption.papers import SELF_CRITICAL
+
 from experiments.papers.finished import distinctions, find_runs, label_of, task_of
 from experiments.papers.rows import (
     TABLES,
@@ -52,9 +54,8 @@ from experiments.papers.sections import (
     write_csv,
     write_differences,
 )
+from keras_caption.base.errors import need_packages
 from keras_caption.commands.command_line import Parser, names, new_file, start
-from keras_caption.errors import need_packages
-from keras_caption.papers import SELF_CRITICAL
 
 
 def main(arguments):

@@ -20,15 +20,15 @@ import pathlib
 import shutil
 
 import numpy as np
+from keras_caption.objects import CATEGORIES
 
-from keras_caption.atomic import creating
+from keras_caption.apps.objects.object_words import mentions, said_several
+from keras_caption.apps.prepare.listing import list_images
+from keras_caption.base.atomic import creating
+from keras_caption.base.errors import InputError
 from keras_caption.commands.command_line import Parser, new_file, start
 from keras_caption.datasets.coco import CocoFiles, read_annotations
-from keras_caption.errors import InputError
 from keras_caption.formats.text_lines import lines
-from keras_caption.objects import CATEGORIES
-from keras_caption.objects.object_words import mentions, said_several
-from keras_caption.prepare.listing import list_images
 from keras_caption.text import split_words
 
 LEAST_COUNT = 5  # of a word in the training split, as configurations of COCO have it

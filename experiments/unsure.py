@@ -20,10 +20,10 @@ import numpy as np
 import keras_caption as kc
 from experiments.details import light_second_opinion
 from experiments.detected import annotated, captions_of, read_photos
+from keras_caption.apps.objects.object_words import least_score
+from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import Parser, names, new_file, share, start
 from keras_caption.decoding import compile_function
-from keras_caption.objects.object_words import least_score
-from keras_caption.progress import progress
 
 
 def main(arguments):

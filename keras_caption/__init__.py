@@ -8,16 +8,15 @@ import importlib
 import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
-from keras_caption.errors import InputError, missing_extras
-from keras_caption.registration import REGISTERED, register_with_keras
-from keras_caption.registration import register as register
+from keras_caption import apps
+from keras_caption.base import old_names
+from keras_caption.base.errors import InputError, missing_extras
+from keras_caption.base.registration import REGISTERED, register_with_keras
+from keras_caption.base.registration import register as register
 
 if TYPE_CHECKING:  # for editors and type checkers: the names of PARTS
     from keras_caption import (  # noqa: F401
         batches,
-        bulk,
-        compilation,
-        convert,
         datasets,
         decoding,
         evaluation,
@@ -26,19 +25,17 @@ if TYPE_CHECKING:  # for editors and type checkers: the names of PARTS
         layers,
         losses,
         models,
-        objects,
-        papers,
         predict,
-        prepare,
-        results,
         rewards,
-        serving,
-        synthetic,
         tasks,
         text,
         training,
-        visualization,
     )
+    from keras_caption.apps import bulk, convert, objects, prepare  # noqa: F401
+    from keras_caption.apps import scenes as synthetic  # noqa: F401
+    from keras_caption.apps import serve as serving  # noqa: F401
+    from keras_caption.apps.report import papers, results, visualization  # noqa: F401
+    from keras_caption.base import compilation  # noqa: F401
 
 PARTS = (
     *REGISTERED,
@@ -49,6 +46,7 @@ PARTS = (
     "datasets",
     "evaluation",
     "inputs",
+    "objects",
     "papers",
     "predict",
     "prepare",
@@ -64,9 +62,9 @@ __all__ = ["InputError", *PARTS]
 
 
 def __getattr__(name: str) -> Any:
-    if name in PARTS:
+    if name in PARTS or name in old_names.PLACE_OF:
         with missing_extras():
-            return importlib.import_module(f"keras_caption.{name}")
+            return importlib.import_module(old_names.place_of(f"keras_caption.{name}"))
     if name == "__version__":
         return importlib.metadata.version("keras-caption")
     raise AttributeError(f"module 'keras_caption' has no attribute {name!r}")
@@ -76,4 +74,6 @@ def __dir__() -> list[str]:
     return [*globals(), *PARTS, "__version__"]
 
 
+old_names.know_old_names()
+apps.register()
 register_with_keras()

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import keras_caption as kc
-from keras_caption.atomic import (
+from keras_caption.base.atomic import (
     creating,
     exclusive,
     exclusive_file,

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from keras_caption.caches import Cache
-from keras_caption.serving import engine_cache
+from keras_caption.base.caches import Cache
+from keras_caption.export import engine_cache
 
 
 @pytest.fixture

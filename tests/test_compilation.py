@@ -8,11 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import PROJECT, random_images, tiny
-
-import keras_caption as kc
-from keras_caption import compilation
-from keras_caption.batches.few_shapes import round_up_in_graph
-from keras_caption.caches import ENTRY, is_whole
 from keras_caption.compilation import (
     REPEATS,
     delete_oldest,
@@ -20,6 +15,11 @@ from keras_caption.compilation import (
     round_up_rows,
     uses_xla,
 )
+
+import keras_caption as kc
+from keras_caption import compilation
+from keras_caption.base.caches import ENTRY, is_whole
+from keras_caption.batches.few_shapes import round_up_in_graph
 from keras_caption.decoding.random_numbers import threefry, uniform_numbers
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import PROJECT, tiny
+from keras_caption.papers import TABLES as PAPERS
 
 import keras_caption as kc
 from experiments import claims, results
@@ -26,7 +27,6 @@ from keras_caption.commands import COMMANDS, command_line, configuration, run_ar
 from keras_caption.datasets.registry import DATASETS
 from keras_caption.models.attention import GATES
 from keras_caption.models.presets import PRESETS
-from keras_caption.papers import TABLES as PAPERS
 from keras_caption.tasks import TASKS
 
 

@@ -11,7 +11,8 @@ import pytest
 import tensorflow_datasets as tfds
 
 import keras_caption as kc
-from keras_caption.arguments import Count, Share
+from keras_caption.apps.report.tasks import captioning as report
+from keras_caption.base.arguments import Count, Share
 from keras_caption.commands import main
 from keras_caption.commands.configuration import make_config
 from keras_caption.commands.run_arguments import parse
@@ -22,7 +23,6 @@ from keras_caption.models.attention import GATES, Mechanisms
 from keras_caption.models.captioner import CaptionerOptions
 from keras_caption.models.constructors import for_base
 from keras_caption.models.presets import PRESETS, Preset
-from keras_caption.tasks.reports import captioning as report
 
 WORDS = "left", "right"
 

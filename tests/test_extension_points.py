@@ -18,7 +18,7 @@ from conftest import PROJECT, random_images
 from keras import ops
 
 import keras_caption as kc
-from keras_caption.arguments import Count
+from keras_caption.base.arguments import Count
 from keras_caption.inputs import Regions
 from keras_caption.models import attention, blocks
 from keras_caption.models.initializers import INITIALIZATIONS

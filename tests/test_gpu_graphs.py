@@ -9,13 +9,13 @@ import tensorflow as tf
 from conftest import random_images, tiny
 from device_kernels import problems_of
 from keras import ops
+from keras_caption.compilation import has_accelerator
+from keras_caption.objects import CATEGORIES
 
 import keras_caption as kc
-from keras_caption.compilation import has_accelerator
 from keras_caption.decoding import Decoding
-from keras_caption.objects import CATEGORIES
+from keras_caption.export.signatures import signatures_of
 from keras_caption.rewards import cider_d
-from keras_caption.serving.signatures import signatures_of
 
 OF_OBJECTS = "captioner_of_objects"  # which takes evidence
 TRANSLATORS = "transformer_tiny_area", "lstm_512"

@@ -13,27 +13,36 @@ import tomllib
 import pytest
 from conftest import PROJECT
 
+import keras_caption
+from keras_caption.base.errors import EXTRAS
+from keras_caption.base.old_names import PLACE_OF, place_of
 from keras_caption.commands import COMMANDS
-from keras_caption.errors import EXTRAS
 
 PACKAGE = PROJECT / "keras_caption"
 SCRIPTS = PROJECT / "experiments"
 ARCHITECTURE = (PROJECT / "ARCHITECTURE.md").read_text()
 LEVELS = [
-    re.findall(r"\w+", level)
+    re.findall(r"[\w/]+", level)
     for level in re.findall(r"^ ?\d+  (.*)$", ARCHITECTURE, flags=re.MULTILINE)
 ]
 LEVEL_OF = {part: number for number, level in enumerate(LEVELS) for part in level}
-PARTS = {
-    path.stem
-    for path in PACKAGE.glob("*")
-    if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))
-} - {"__init__"}
 FILES = sorted(PACKAGE.rglob("*.py"))
+BORDERS = {"export", "formats", "settings", "base"}
+
+
+def part_of_names(names):
+    """The part of a module by the names of its folders: `apps` has several."""
+    first, *others = names
+    is_app = first == "apps" and others and others[0] not in ("__init__", "register")
+    return f"apps/{others[0]}" if is_app else first
 
 
 def part_of(path):
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return part_of_names(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+PARTS = {part_of(path) for path in FILES} - {"__init__"}
+APPS = {part for part in PARTS if part.startswith("apps/")}
 
 
 def imports(content):
@@ -58,14 +67,25 @@ def imports(content):
 
 def parts_imported(content):
     """Parts of the library that a Python file imports."""
-    names = [name.split(".") for name in imports(content)]
-    return {name[1] for name in names if name[0] == "keras_caption" and name[1:]}
+    names = [place_of(name).split(".") for name in imports(content)]
+    return {
+        part_of_names(name[1:])
+        for name in names
+        if name[0] == "keras_caption" and name[1:]
+    }
 
 
 def test_every_part_has_one_level_and_is_described():
     assert sorted(part for level in LEVELS for part in level) == sorted(PARTS)
-    described = re.findall(r"^\| `(\w+)` \|", ARCHITECTURE, flags=re.MULTILINE)
+    described = re.findall(r"^\| `([\w/]+)` \|", ARCHITECTURE, flags=re.MULTILINE)
     assert described == [part for level in LEVELS for part in level]
+
+
+def test_ten_questions_lead_to_files_in_two_steps():
+    section = ARCHITECTURE.partition("## Ten questions")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| .+\? \| `(.+)/` \| `(.+?)`.* \|$", section, re.MULTILINE)
+    assert len(rows) == 10
+    assert not [x for x in rows if not PACKAGE.joinpath(*x).is_file()]
 
 
 def test_every_part_has_tests():
@@ -78,13 +98,15 @@ def test_every_part_has_tests():
     tests = PROJECT / "tests"
     assert not [name for name in named if not (tests / name).exists()]
     in_rows = set(
-        re.findall(r"^`(\w+)`$", "\n".join(part for part, _ in rows), flags=re.M)
+        re.findall(r"^`([\w/]+)`$", "\n".join(part for part, _ in rows), flags=re.M)
     )
     in_folders = {path.parent.name for path in tests.glob("*/test_*.py")}
-    assert in_rows | (in_folders & PARTS) == PARTS
-    assert not in_rows & in_folders
+    with_folder = {part for part in PARTS if part.rpartition("/")[2] in in_folders}
+    assert in_rows | with_folder == PARTS
+    assert not in_rows & with_folder
     others = {path.name for path in tests.glob("test_*.py")}
-    others |= {f"{folder}/" for folder in in_folders - PARTS}
+    names = {part.rpartition("/")[2] for part in with_folder}
+    others |= {f"{folder}/" for folder in in_folders - names}
     assert not others - named
 
 
@@ -94,6 +116,14 @@ def test_imports_run_downward(part):
     for path in (path for path in FILES if part_of(path) == part):
         wrong = parts_imported(path.read_text()) & not_below
         assert not wrong, f"{path} imports {wrong}, which is not below {part}"
+
+
+@pytest.mark.parametrize("part", sorted(PARTS - APPS - {"commands", "export"}))
+def test_the_core_imports_no_app(part):
+    """Nor does a border, but for exports, which write detectors too."""
+    for path in (path for path in FILES if part_of(path) == part):
+        wrong = parts_imported(path.read_text()) & {*APPS, "export", "commands"}
+        assert not wrong, f"{path} imports {wrong}"
 
 
 def test_no_file_imports_one_that_imports_it():
@@ -221,12 +251,24 @@ assert type(model) is keras_caption.models.NGSAN
     "first",
     [
         *("keras", "tensorflow", "keras_caption.text"),
-        "keras_caption.visualization.captions",  # which fails
+        "keras_caption.apps.report.visualization.captions",  # which fails
     ],
 )
 def test_the_client_needs_no_keras_and_keras_knows_all_models(first):
     code = REGISTERED.format(first=first)
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PROJECT)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [*PLACE_OF.items(), ("serving.client", "apps.serve.client")],
+)
+def test_modules_are_imported_by_their_old_names(old, new):
+    module = importlib.import_module(f"keras_caption.{old}")
+    assert module is importlib.import_module(f"keras_caption.{new}")
+    assert module.__spec__.name == module.__name__ == f"keras_caption.{new}"
+    if old in PLACE_OF:
+        assert getattr(keras_caption, old) is module
 
 
 def test_extras_are_declared_and_described():

@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras.src.saving import saving_lib
 
 import keras_caption as kc
-from keras_caption import keras_overrides
+from keras_caption.base import keras_overrides
 from keras_caption.formats.keras_files import load_keras
 
 SIGNATURES = {

@@ -1,7 +1,7 @@
 import pytest
 
-from keras_caption import progress
-from keras_caption.progress import ProgressLines
+from keras_caption.base import progress
+from keras_caption.base.progress import ProgressLines
 
 
 @pytest.mark.parametrize("leave", [False, True])

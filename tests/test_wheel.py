@@ -12,7 +12,7 @@ from conftest import PROJECT
 from PIL import Image
 from yolox_file import photo, white_yolox
 
-from keras_caption.errors import EXTRAS
+from keras_caption.base.errors import EXTRAS
 
 OF_PHOTOS = {"PIL", "google", "tensorflow"}  # which needs protobuf
 

@@ -11,6 +11,8 @@ import functools
 import pathlib
 import tempfile
 
+from keras_caption.serving import export_ctranslate2, export_engine
+
 import keras_caption as kc
 from experiments.benchmarks.forced_translation import (
     BEAM_SIZE,
@@ -19,7 +21,6 @@ from experiments.benchmarks.forced_translation import (
     cores,
     make_model,
 )
-from keras_caption.serving import export_ctranslate2, export_engine
 
 
 def ctranslate2(work, precision="float32"):

@@ -20,6 +20,8 @@ each one thread: several threads that wait for each other count as work.
 import argparse
 import functools
 
+from keras_caption.compilation import REPEATS
+
 from experiments.benchmarks import accelerator
 from experiments.benchmarks.common import in_turn
 from experiments.benchmarks.forced_translation import (
@@ -28,7 +30,6 @@ from experiments.benchmarks.forced_translation import (
     large_product,
     processor,
 )
-from keras_caption.compilation import REPEATS
 
 WORKS = (
     "cross-entropy, 10 images",

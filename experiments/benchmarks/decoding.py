@@ -17,6 +17,7 @@ import keras_hub
 import numpy as np
 import tensorflow as tf
 from keras import ops
+from keras_caption.objects import CATEGORIES
 
 import keras_caption as kc
 from experiments.benchmarks.common import (
@@ -27,7 +28,6 @@ from experiments.benchmarks.common import (
 )
 from experiments.benchmarks.training_step import operations
 from keras_caption.decoding import Decoding, beam_search, greedy_search
-from keras_caption.objects import CATEGORIES
 from keras_caption.text import BOS, EOS
 
 BEAMS, LENGTH = 3, 20

@@ -20,7 +20,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 import keras_caption as kc
 from experiments.benchmarks.quantization import BATCH, times_of
-from keras_caption.serving.signatures import signatures_of
+from keras_caption.export.signatures import signatures_of
 
 
 def openvino_runner(folder, **properties):

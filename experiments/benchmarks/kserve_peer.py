@@ -10,7 +10,7 @@ import kserve
 from kserve.errors import InvalidInput
 
 from keras_caption import InputError
-from keras_caption.serving.server import load_predictor
+from keras_caption.apps.serve.server import load_predictor
 
 
 class Answers(kserve.Model):

@@ -179,7 +179,7 @@ def wrong_request(requests):
 
 def in_a_loop(models, detector, requests):
     """What the models say of each request, and requests a second."""
-    from keras_caption.serving.server import load_predictor
+    from keras_caption.apps.serve.server import load_predictor
 
     predictors = {name: load_predictor(path, detector) for name, path in models.items()}
     begin = time.perf_counter()

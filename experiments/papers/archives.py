@@ -16,7 +16,7 @@ from typing import Any
 from experiments.papers.finished import find_runs
 from experiments.papers.plan import register
 from experiments.papers.sections import SUMMED, numbers
-from keras_caption.atomic import replacing
+from keras_caption.base.atomic import replacing
 from keras_caption.formats.items import read_items
 from keras_caption.formats.runs import read_begun
 from keras_caption.models.initializers import INITIALIZATION_VERSION

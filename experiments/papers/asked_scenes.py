@@ -14,9 +14,9 @@ import dataclasses
 import numpy as np
 
 import keras_caption as kc
+from keras_caption.apps.scenes.scenes.builder import Scenes, ScenesConfig
+from keras_caption.apps.scenes.scenes.scene import KINDS
 from keras_caption.batches.examples import captions_and_words
-from keras_caption.synthetic.scenes.builder import Scenes, ScenesConfig
-from keras_caption.synthetic.scenes.scene import KINDS
 
 CAPTIONS, ASKED = 5, 3  # captions of an image, and kinds in each
 

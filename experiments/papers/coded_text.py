@@ -13,7 +13,7 @@ import pathlib
 
 import numpy as np
 
-from keras_caption.atomic import creating
+from keras_caption.base.atomic import creating
 from keras_caption.commands.command_line import Parser, start
 
 LETTERS, LENGTH = "abcdef", 3

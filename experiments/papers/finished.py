@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 from keras_caption import models, tasks
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats import exports
 from keras_caption.formats.runs import read_finished
 from keras_caption.settings.run import RUN

@@ -25,7 +25,7 @@ import keras
 from keras import ops
 
 import keras_caption as kc
-from keras_caption.arguments import Count, Positive, ShareBelowOne
+from keras_caption.base.arguments import Count, Positive, ShareBelowOne
 from keras_caption.inputs import Regions
 from keras_caption.layers import AttentionOnAttention, MatrixDense
 from keras_caption.models.aoa_decoder import AoADecoder

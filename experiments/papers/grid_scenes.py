@@ -18,10 +18,10 @@ import tensorflow_datasets as tfds
 from keras import ops
 
 import keras_caption as kc
+from keras_caption.apps.scenes.scenes.builder import REGION_DIM, Scenes, ScenesConfig
+from keras_caption.apps.scenes.scenes.rendering import crop_features
 from keras_caption.batches.examples import caption_features
 from keras_caption.models.attention import TEMPERATURES
-from keras_caption.synthetic.scenes.builder import REGION_DIM, Scenes, ScenesConfig
-from keras_caption.synthetic.scenes.rendering import crop_features
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -12,7 +12,7 @@ one or two, statistics mean nothing.
 import keras
 from keras import ops
 
-from keras_caption.arguments import CountOrZero, NotNegative, check
+from keras_caption.base.arguments import CountOrZero, NotNegative, check
 from keras_caption.layers import NORMS, InstanceNormalization
 
 # Items are distinct whose squared distance is above this share of the mean of their

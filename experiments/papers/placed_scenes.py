@@ -15,7 +15,7 @@ import dataclasses
 import numpy as np
 
 import keras_caption as kc
-from keras_caption.synthetic.scenes.builder import REGION_DIM, Scenes, ScenesConfig
+from keras_caption.apps.scenes.scenes.builder import REGION_DIM, Scenes, ScenesConfig
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -12,8 +12,9 @@ import dataclasses
 import importlib
 import pathlib
 
-from experiments.papers.rows import TABLES, cells_of, name_of_cell
 from keras_caption.papers import CROSS_ENTROPY, SELF_CRITICAL
+
+from experiments.papers.rows import TABLES, cells_of, name_of_cell
 
 CONFIGS, PAPERS = "experiments/configs", "experiments/papers"
 SEEDS = 5

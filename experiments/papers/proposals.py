@@ -12,8 +12,8 @@ The test split has 5,000 images, so that small effects are seen.
 import numpy as np
 
 import keras_caption as kc
-from keras_caption.synthetic.scenes.builder import REGION_DIM, Scenes, ScenesConfig
-from keras_caption.synthetic.scenes.rendering import crop_features
+from keras_caption.apps.scenes.scenes.builder import REGION_DIM, Scenes, ScenesConfig
+from keras_caption.apps.scenes.scenes.rendering import crop_features
 
 REGIONS = 36
 MOVED = 0.3  # greatest move of a corner, of the side of a box

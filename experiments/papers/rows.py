@@ -2,11 +2,12 @@
 
 import dataclasses
 
+from keras_caption.papers import CROSS_ENTROPY, SELF_CRITICAL
+from keras_caption.papers import TABLES as PAPERS
+
 from experiments.papers.effects import EFFECTS
 from experiments.papers.finished import OBJECTIVES, distinctions
 from keras_caption import tasks
-from keras_caption.papers import CROSS_ENTROPY, SELF_CRITICAL
-from keras_caption.papers import TABLES as PAPERS
 from keras_caption.training.run_directory import settings
 
 TABLES = {**PAPERS, **EFFECTS}

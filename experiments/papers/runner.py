@@ -10,8 +10,8 @@ import time
 from experiments import results
 from experiments.papers import archives
 from experiments.papers.plan import PLAN, PREPARED
-from keras_caption.atomic import exclusive
-from keras_caption.errors import InputError
+from keras_caption.base.atomic import exclusive
+from keras_caption.base.errors import InputError
 
 SCRIPTS = pathlib.Path(__file__).parents[1]
 STOPS = 60  # seconds that a cell has to stop in, once the budget is spent

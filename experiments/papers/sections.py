@@ -5,7 +5,7 @@ import dataclasses
 import statistics
 
 from experiments.papers.rows import Row
-from keras_caption.atomic import creating
+from keras_caption.base.atomic import creating
 from keras_caption.evaluation import (
     SCORES,
     markdown_table,

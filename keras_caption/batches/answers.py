@@ -3,8 +3,8 @@
 import collections
 from collections.abc import Iterable
 
-from keras_caption.arguments import Count, check
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Count, check
+from keras_caption.base.errors import InputError
 from keras_caption.formats.question import Question
 from keras_caption.text.answers import normalize_answer, share_of_credit
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import tensorflow_datasets as tfds
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.text import split_words
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_caption.compilation import SIZES, round_up
+from keras_caption.base.compilation import SIZES, round_up
 
 
 def padded_to_few_shapes(

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_caption.arguments import Count, CountOrZero, check
+from keras_caption.base.arguments import Count, CountOrZero, check
+from keras_caption.base.errors import InputError
 from keras_caption.batches.few_shapes import padded_to_few_shapes
-from keras_caption.errors import InputError
 from keras_caption.inputs import of_example
 from keras_caption.text import BOS, EOS, PAD, Tokenizer, Vocabulary, teacher_forcing
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_caption.arguments import Count, CountOrZero, check
+from keras_caption.base.arguments import Count, CountOrZero, check
+from keras_caption.base.errors import InputError, hint
 from keras_caption.batches.answers import soft_scores
 from keras_caption.batches.few_shapes import padded_to_few_shapes
 from keras_caption.batches.pipeline import (
@@ -15,11 +16,10 @@ from keras_caption.batches.pipeline import (
     endless,
     in_float32,
 )
-from keras_caption.errors import InputError, hint
 from keras_caption.formats.question import Question
 from keras_caption.inputs import of_example
 from keras_caption.text import PAD
-from keras_caption.text.questions import MAX_TOKENS
+from keras_caption.text.questions import MAX_QUESTION_TOKENS
 
 
 class EncodedQuestions:
@@ -193,7 +193,7 @@ class EncodedQuestions:
                 "question": tokens[:, : tf.maximum(length, 1)],
             }
             if self._few_shapes and drop_remainder:
-                shape = batch_size, MAX_TOKENS
+                shape = batch_size, MAX_QUESTION_TOKENS
                 batch = padded_to_few_shapes(batch, question=shape)
             return batch, row
 

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
-from keras_caption.arguments import Count, CountOrZero, check
+from keras_caption.base.arguments import Count, CountOrZero, check
+from keras_caption.base.compilation import round_up
+from keras_caption.base.errors import InputError
 from keras_caption.batches.few_shapes import pad
 from keras_caption.batches.pipeline import endless, grouped
-from keras_caption.compilation import round_up
-from keras_caption.errors import InputError
 from keras_caption.text import PAD, Tokenizer, teacher_forcing
 
 

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 
 import keras_caption as kc
+from keras_caption.base.errors import InputError, hint
 from keras_caption.commands.command_line import start
-from keras_caption.errors import InputError, hint
 
 COMMANDS = {
     "prepare": "prepare a dataset of photos, clips or third-party features",

@@ -32,6 +32,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from keras_caption.base.progress import report
 from keras_caption.commands import answer, caption, prepare
 from keras_caption.commands.command_line import (
     IMPORT,
@@ -54,10 +55,9 @@ from keras_caption.commands.detection import (
     need_detector,
 )
 from keras_caption.commands.engines import LIMITS, add_engine_option, engine_for
-from keras_caption.progress import report
 
 if TYPE_CHECKING:
-    from keras_caption.bulk import Job
+    from keras_caption.apps.bulk import Job
 
 DEFAULTS = {"caption": caption.MODEL, "answer": answer.MODEL}
 DONE = {"caption": "Captioned", "translate": "Translated", "answer": "Answered"}
@@ -98,8 +98,8 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
     parser = parser_of(task)
     options, beam_arguments = parser.parse_known_intermixed_args(arguments)
     engine = engine_for(options.model, options, () if task == "answer" else LIMITS)
-    from keras_caption.bulk import Job, run
-    from keras_caption.bulk.output import count_faults
+    from keras_caption.apps.bulk import Job, run
+    from keras_caption.apps.bulk.output import count_faults
     from keras_caption.formats.folders import describe_passed_over
 
     detector = {}
@@ -158,7 +158,7 @@ def prepare_features(arguments: Sequence[str]) -> int:
     parser = prepare.make_parser("keras-caption bulk features", __doc__)
     options, beam_arguments = parser.parse_known_args(arguments)
     import_library()
-    from keras_caption.bulk import FeatureWriting, pipeline_options
+    from keras_caption.apps.bulk import FeatureWriting, pipeline_options
 
     options.execute = FeatureWriting(pipeline_options(beam_arguments))
     prepare.prepare(options)

@@ -50,7 +50,10 @@ from typing import Any
 import numpy as np
 
 import keras_caption as kc
-from keras_caption.atomic import creating, exclusive_file
+from keras_caption.apps.serve.load_lite import load_lite
+from keras_caption.base.atomic import creating, exclusive_file
+from keras_caption.base.errors import need_packages
+from keras_caption.base.progress import progress, report
 from keras_caption.commands.command_line import (
     Parser,
     add_decoding,
@@ -74,15 +77,12 @@ from keras_caption.commands.detection import (
 )
 from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
-from keras_caption.errors import need_packages
+from keras_caption.export.engine_cache import needs_no_tensorflow
 from keras_caption.formats import built_in
 from keras_caption.formats.folders import describe_passed_over
 from keras_caption.formats.model_files import reads_clips
 from keras_caption.formats.photo_metadata import is_described
 from keras_caption.predict import BATCH_SIZE
-from keras_caption.progress import progress, report
-from keras_caption.serving.engine_cache import needs_no_tensorflow
-from keras_caption.serving.load_lite import load_lite
 
 MODEL = "ngsan_coco"
 MAX_PIXELS = 2**16 - 1  # of a side of a figure of Matplotlib

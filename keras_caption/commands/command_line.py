@@ -15,14 +15,14 @@ from pydantic import ValidationError
 from typing_extensions import Doc
 
 import keras_caption as kc
-from keras_caption.arguments import Count, Share
-from keras_caption.atomic import check_new, creating
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.arguments import Count, Share
+from keras_caption.base.atomic import check_new, creating
+from keras_caption.base.errors import InputError, missing_extras
+from keras_caption.base.progress import silent
+from keras_caption.base.validation import adapter, describe
 from keras_caption.formats.python_files import run_file
 from keras_caption.formats.suffixes import suffix_of
-from keras_caption.progress import silent
 from keras_caption.settings.decoding import types
-from keras_caption.validation import adapter, describe
 
 IMPORT = (
     "Python file that is executed first, to register a mechanism, a model, a dataset "
@@ -144,7 +144,7 @@ class Import(argparse.Action):
 
 
 def parsed(kind: Any, text: str) -> Any:
-    """Parses a value of a type, such as those of `keras_caption.arguments`."""
+    """Parses a value of a type, such as those of `keras_caption.base.arguments`."""
     try:
         return adapter(kind).validate_python(text)
     except ValidationError as error:

@@ -2,7 +2,7 @@ import argparse
 import importlib
 from collections.abc import Mapping
 
-from keras_caption.errors import missing_extras
+from keras_caption.base.errors import missing_extras
 
 SHELLS = ("bash", "zsh")
 

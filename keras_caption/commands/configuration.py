@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from keras_caption import models, tasks
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.built_in import find_file
 from keras_caption.formats.python_files import failure, run_file
 from keras_caption.settings.catalogue import check_name

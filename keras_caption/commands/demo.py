@@ -19,7 +19,8 @@ import os
 import pathlib
 from collections.abc import Sequence
 
-from keras_caption.arguments import Port
+from keras_caption.base.arguments import Port
+from keras_caption.base.errors import missing_extras, need_packages
 from keras_caption.commands.command_line import (
     Parser,
     add_jit_compile,
@@ -33,7 +34,6 @@ from keras_caption.commands.detection import (
     need_detector,
     predictor_of,
 )
-from keras_caption.errors import missing_extras, need_packages
 
 MODELS = [["ngsan_coco"], ["mcan_photos"]]
 
@@ -66,9 +66,9 @@ def main(arguments: Sequence[str]) -> None:
     options = make_parser().parse_args(arguments)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # Gradio reads it when imported
     with missing_extras():
-        from keras_caption.demo import build_page, launch
+        from keras_caption.apps.serve.demo import build_page, launch
+        from keras_caption.apps.serve.predictor import Predictor
         from keras_caption.models import load_ensemble
-        from keras_caption.serving.predictor import Predictor
     predictors = {}
     for members in options.models:
         model = load_ensemble(members)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras_caption as kc
+from keras_caption.apps.objects.yolox_download import YOLOX_NANO
+from keras_caption.base.errors import need_packages
 from keras_caption.commands.command_line import names, share
-from keras_caption.errors import need_packages
 from keras_caption.features import efficientnet_lite
 from keras_caption.formats import built_in
 from keras_caption.formats.suffixes import suffix_of
-from keras_caption.objects.yolox_download import YOLOX_NANO
 from keras_caption.predict import RecordPredictor
 
 DETECTOR = "dfine_nano_coco"
@@ -110,7 +110,7 @@ def predictor_of(model: Any, options: Any, instead: str = "") -> "kc.serving.Pre
             there is no such detector.
     """
     if options.detector or model.extractor is None:
-        from keras_caption.serving.detection import add_detector
+        from keras_caption.apps.serve.detection import add_detector
 
         name, detector = ",".join(options.model), options.detector or DETECTOR
         second = getattr(options, "second_opinion", False)

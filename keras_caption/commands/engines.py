@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from keras_caption.base.errors import InputError, need_packages
 from keras_caption.commands.command_line import decoding_of
-from keras_caption.errors import InputError, need_packages
 from keras_caption.formats.engine_files import NAMES, SUFFIXES, engine_file
 from keras_caption.formats.suffixes import suffix_of
 
@@ -80,6 +80,6 @@ def files_for(models: Sequence[str], engine: str) -> list[str]:
     """
     if engine == KERAS:
         return list(models)
-    from keras_caption.serving.engine_cache import engine_of
+    from keras_caption.export.engine_cache import engine_of
 
     return [str(engine_of(name, engine)) for name in models]

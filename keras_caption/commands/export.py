@@ -27,13 +27,13 @@ import pathlib
 from collections.abc import Sequence
 
 import keras_caption as kc
-from keras_caption.atomic import check_folder, check_new, exclusive_file
+from keras_caption.base.atomic import check_folder, check_new, exclusive_file
+from keras_caption.base.progress import silent
 from keras_caption.commands.command_line import Parser
 from keras_caption.commands.detection import add_detector_options, add_second_opinion
 from keras_caption.formats.exports import is_export, next_version
 from keras_caption.formats.text_lines import lines
 from keras_caption.predict import Fault
-from keras_caption.progress import silent
 
 PRECISIONS = ("float32", "int8")
 
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> None:
     check(options.output)
     model = kc.models.load(options.model)
     if options.detector:
-        from keras_caption.serving.detection import add_detector
+        from keras_caption.apps.serve.detection import add_detector
 
         second = options.second_opinion and options.format == "litert"
         add_detector(

@@ -19,9 +19,9 @@ import argparse
 import pathlib
 from collections.abc import Sequence
 
-from keras_caption.atomic import check_new, creating
+from keras_caption.base.atomic import check_new, creating
+from keras_caption.base.errors import InputError, need_packages
 from keras_caption.commands.command_line import Parser, names, new_figure
-from keras_caption.errors import InputError, need_packages
 from keras_caption.formats.model_files import model_file
 from keras_caption.formats.runs import read_config
 
@@ -81,9 +81,9 @@ def main(arguments: Sequence[str]) -> None:
 
 def draw(name, runs, images):
     """Draws the figure of a name."""
-    from keras_caption import models, visualization
-    from keras_caption.tasks import figures
-    from keras_caption.tasks.run_report import FinishedRun, RunRecord
+    from keras_caption import models
+    from keras_caption.apps.report import figures, visualization
+    from keras_caption.apps.report.run_report import FinishedRun, RunRecord
 
     if name in OF_WEIGHTS:
         return visualization.geometric_weight_figure(models.load(runs[0]), name)

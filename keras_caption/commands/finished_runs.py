@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras_caption
-from keras_caption.atomic import exclusive, replacing
+from keras_caption.base.atomic import exclusive, replacing
 from keras_caption.formats.built_in import find_file
 
 FILE = "command.json"  # in the first folder of a run

@@ -205,7 +205,7 @@ def prepare(options):
 
     Args:
         options: Options of the command line, and `execute` of
-            `keras_caption.prepare.shards.write_shards`.
+            `keras_caption.apps.prepare.shards.write_shards`.
     """
     sources = [name for name in PREPARE if getattr(options, name)]
     if len(sources) != 1:

@@ -13,9 +13,9 @@ import argparse
 import pathlib
 from collections.abc import Sequence
 
-from keras_caption.atomic import creating
+from keras_caption.base.atomic import creating
+from keras_caption.base.errors import InputError, need_packages
 from keras_caption.commands.command_line import Parser, new_file
-from keras_caption.errors import InputError, need_packages
 from keras_caption.formats.runs import read_finished
 
 COMPARED = "comparison.html"
@@ -47,7 +47,7 @@ def check(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     options = make_parser().parse_intermixed_args(arguments)
-    from keras_caption.tasks.run_report import FILE, FinishedRun, write_report
+    from keras_caption.apps.report.run_report import FILE, FinishedRun, write_report
 
     folders = [pathlib.Path(run) for run in options.runs]
     runs = [FinishedRun.open(folder) for folder in folders]

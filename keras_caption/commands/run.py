@@ -23,13 +23,13 @@ import sys
 from collections.abc import Sequence
 
 import keras_caption as kc
-from keras_caption.atomic import check_folder
+from keras_caption.base.atomic import check_folder
+from keras_caption.base.errors import need_backend, need_packages, need_tensorflow
 from keras_caption.commands.command_line import Parser, continuing
 from keras_caption.commands.finished_runs import FINISHED, record_finished
 from keras_caption.commands.malloc import keep_freed_memory
 from keras_caption.commands.run_arguments import make_parser as make_parser_of
 from keras_caption.commands.run_arguments import parse
-from keras_caption.errors import need_backend, need_packages, need_tensorflow
 
 
 def make_parser() -> Parser:
@@ -40,9 +40,9 @@ def main(arguments: Sequence[str]) -> None:
     options, settings = parse(arguments, __doc__)
     # Imported here, since the help needs no Keras. The report is written at the end of
     # a run: importing it now names missing packages before the training.
-    import keras_caption.tasks.run_report  # noqa: F401
+    import keras_caption.apps.report.run_report  # noqa: F401
+    from keras_caption.base.compilation import has_accelerator
     from keras_caption.commands.configuration import make_config
-    from keras_caption.compilation import has_accelerator
     from keras_caption.training import phases
     from keras_caption.training.run_directory import RunDirectory, describe, locked
     from keras_caption.training.strategies import is_chief, make_strategy
@@ -192,9 +192,9 @@ def finish(task, directory, model, **more):
     """Scores and exports a model, writes its report, and lists the files of the run."""
     import keras
 
+    from keras_caption.apps.report.run_report import FILE, FinishedRun, write_report
     from keras_caption.models.cards import write_card
     from keras_caption.models.task_model import TaskModel
-    from keras_caption.tasks.run_report import FILE, FinishedRun, write_report
 
     directory.reopen()
     scores = task.evaluate(model, directory.folder)

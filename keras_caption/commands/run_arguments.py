@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from keras_caption.atomic import check_folder
+from keras_caption.base.atomic import check_folder
+from keras_caption.base.errors import InputError
 from keras_caption.commands.command_line import Parser, import_library, names
 from keras_caption.commands.finished_runs import FINISHED, finished_folders
-from keras_caption.errors import InputError
 from keras_caption.formats.built_in import experiments, find_file
 from keras_caption.formats.model_files import model_file
 from keras_caption.formats.python_files import check_python_file

@@ -35,7 +35,10 @@ import os
 import pathlib
 from collections.abc import Iterator, Sequence
 
-from keras_caption.arguments import Port, Seconds, SecondsAboveZero
+from keras_caption.apps.serve import Limits
+from keras_caption.base.arguments import Port, Seconds, SecondsAboveZero
+from keras_caption.base.errors import InputError, missing_extras
+from keras_caption.base.progress import report
 from keras_caption.commands.command_line import (
     Parser,
     add_jit_compile,
@@ -48,10 +51,7 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.detection import add_detector_options, add_second_opinion
 from keras_caption.commands.engines import KERAS, add_engine_option, engine_for
-from keras_caption.errors import InputError, missing_extras
 from keras_caption.formats.faults import check_file
-from keras_caption.progress import report
-from keras_caption.serving import Limits
 
 CONFIG_BYTES = 2**20
 EARLIER_KERAS = "TF_USE_LEGACY_KERAS"  # a variable that TensorFlow reads
@@ -154,8 +154,8 @@ def main(arguments: Sequence[str]) -> None:
     named = [named_path(model) for model in options.models]
     engines = [engine_for([path], options, ()) for _, path in named]
     with quiet(), without_keras():
-        from keras_caption.serving import Server  # needs the extra `serve`
-        from keras_caption.serving.server import url_of
+        from keras_caption.apps.serve import Server  # needs the extra `serve`
+        from keras_caption.apps.serve.server import url_of
 
     set_jit_compile(options)
     tokens = [token_of(text) for text in options.token]

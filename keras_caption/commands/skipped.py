@@ -5,10 +5,10 @@ import os
 import pathlib
 from typing import Self
 
-from keras_caption.atomic import replacing
-from keras_caption.errors import InputError
+from keras_caption.base.atomic import replacing
+from keras_caption.base.errors import InputError
+from keras_caption.base.progress import report
 from keras_caption.formats.faults import kind_of
-from keras_caption.progress import report
 
 EXAMPLES = 3  # printed examples of a kind
 KINDS = 10  # kinds with printed examples
@@ -81,7 +81,7 @@ class Skipped:
         return itertools.islice(self._first, KINDS)
 
     def _write(self):
-        from keras_caption.results import to_text
+        from keras_caption.apps.report.results import to_text
 
         with (
             replacing(self.path) as partial,

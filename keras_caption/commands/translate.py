@@ -30,6 +30,8 @@ import numpy as np
 from tqdm.utils import disp_len
 
 import keras_caption as kc
+from keras_caption.apps.serve.load_lite import load_lite
+from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import (
     Parser,
     add_decoding,
@@ -43,8 +45,6 @@ from keras_caption.commands.command_line import (
 )
 from keras_caption.commands.engines import add_engine_option, engine_for, files_for
 from keras_caption.commands.skipped import Skipped
-from keras_caption.progress import progress
-from keras_caption.serving.load_lite import load_lite
 from keras_caption.text.tokenizer import MAX_TOKENS, check_texts
 
 

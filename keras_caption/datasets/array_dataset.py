@@ -9,10 +9,10 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 from pydantic import Field
 
-from keras_caption.arguments import check
+from keras_caption.base.arguments import check
+from keras_caption.base.errors import InputError, hint
 from keras_caption.batches.examples import caption_features, captions_and_words
 from keras_caption.batches.pipeline import image_batches
-from keras_caption.errors import InputError, hint
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.fields import TextWithWords
 from keras_caption.inputs import find_faults, kinds_of

@@ -5,7 +5,7 @@ import os
 import pathlib
 from typing import Self, TypeVar
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.coco import read_captions, read_instances
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.karpathy import read_split

@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 import tensorflow_datasets as tfds
 
+from keras_caption.base.errors import InputError
 from keras_caption.batches.examples import captions_and_words, region_features
 from keras_caption.datasets.building import build
 from keras_caption.datasets.coco import CocoFiles, read_annotations
-from keras_caption.errors import InputError
 from keras_caption.formats.coco import FLAT_OFFICIAL_BOXES
+from keras_caption.formats.coco_categories import CATEGORIES
 from keras_caption.formats.splits import SPLITS
-from keras_caption.objects import CATEGORIES
 
 NUM_CATEGORIES = len(CATEGORIES)
 

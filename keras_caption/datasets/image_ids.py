@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from keras_caption.atomic import write_json
+from keras_caption.base.atomic import write_json
 from keras_caption.formats.prepared_folder import IMAGE_IDS, read_image_ids
 
 

@@ -1,9 +1,9 @@
 from itertools import chain
 from typing import Any
 
+from keras_caption.base.errors import InputError
 from keras_caption.batches.examples import references
 from keras_caption.datasets.registry import read
-from keras_caption.errors import InputError
 from keras_caption.text import CharacterTokenizer, Tokenizer, Vocabulary
 
 TOKENIZERS: dict[str, type[Vocabulary] | type[CharacterTokenizer]] = {

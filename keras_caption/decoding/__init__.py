@@ -8,14 +8,14 @@ Where the options leave no token, a sequence has no result, however it is genera
 its tokens are PAD, and its log-probability is -1e9.
 """
 
-from keras_caption.compilation import compile_from_second_call, compile_function
+from keras_caption.base.compilation import compile_from_second_call, compile_function
+from keras_caption.base.registration import importing
 from keras_caption.decoding.beam_search import beam_search
 from keras_caption.decoding.greedy_search import greedy_search
 from keras_caption.decoding.hook import Hook
 from keras_caption.decoding.length_limits import length_limits
 from keras_caption.decoding.sampling import policy, sample
 from keras_caption.decoding.scheduled_sampling import scheduled_sampling
-from keras_caption.registration import importing
 from keras_caption.settings.decoding import Decoding, with_decoding
 from keras_caption.settings.options import DecodingOptions
 
@@ -33,5 +33,4 @@ __all__ = [
     "scheduled_sampling",
     "with_decoding",
 ]
-# Public here once; of `keras_caption.objects`.
-__getattr__ = importing(__name__, {"ObjectEvidence": "keras_caption.objects"})
+__getattr__ = importing(__name__)

@@ -2,7 +2,7 @@ from typing import Any
 
 from keras import ops, tree
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.best_tokens import best_tokens
 from keras_caption.decoding.rules import NEG_INF, token_log_probs
 from keras_caption.decoding.search import (

@@ -2,7 +2,7 @@ from typing import Any
 
 from jaxtyping import Float32, Int32
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.beam import Beam
 from keras_caption.decoding.constrained_beam import ConstrainedBeam, Required
 from keras_caption.decoding.diverse_beam import DiverseBeam

@@ -1,7 +1,7 @@
 from jaxtyping import Float, Int32
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.take_by_row import take_by_row
 
 GROUP_SIZE = 16  # tokens; the search compares the maxima of groups first

@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Int32
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.beam import Beam
 from keras_caption.decoding.best_tokens import best_tokens
 from keras_caption.decoding.rules import NEG_INF

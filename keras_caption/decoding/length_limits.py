@@ -3,7 +3,7 @@ import fractions
 from jaxtyping import Int, Int32
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 
 
 def length_limits(

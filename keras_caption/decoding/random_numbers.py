@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float32, Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 
 ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)  # of rounds 0 to 3, 4 to 7, and so on
 PARITY = 0x1BD11BDA

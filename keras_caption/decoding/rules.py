@@ -7,7 +7,7 @@ from typing import Any
 from jaxtyping import Bool, Float32, Int, Int32
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import BOS, EOS, PAD, UNK
 

@@ -4,7 +4,7 @@ from typing import Any
 from jaxtyping import Float, Float32, Int32
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.rules import NEG_INF, column, forbidden_log_probs
 from keras_caption.decoding.search import batch_size, is_hypothesis, repeat_rows
 from keras_caption.decoding.take_by_row import take_by_row

@@ -3,7 +3,7 @@ from typing import Any
 from jaxtyping import Float, Float32, Int32
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.sampling import (
     policy,
     sample_tokens,

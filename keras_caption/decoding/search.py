@@ -4,8 +4,8 @@ from typing import Any
 from jaxtyping import Bool, Float, Float32, Int, Int32
 from keras import ops, tree
 
-from keras_caption.arguments import Tensor
-from keras_caption.compilation import shapes_may_change
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.compilation import shapes_may_change
 from keras_caption.decoding.hook import with_hooks
 from keras_caption.decoding.rules import NEG_INF, Step, choosing_scores
 from keras_caption.decoding.take_by_row import take_by_row

@@ -4,7 +4,7 @@ import keras
 from jaxtyping import Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 
 
 def take_by_row(values: Tensor, places: Int[Tensor, "rows count"]) -> Any:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Int32
 
+from keras_caption.base.errors import InputError
 from keras_caption.decoding.constrained_beam import Required, required_phrases
-from keras_caption.errors import InputError
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import PAD, Tokenizer
 

@@ -4,7 +4,7 @@ from typing import Any
 from jaxtyping import Float32, Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.rules import NEG_INF, token_log_probs
 from keras_caption.decoding.search import (
     Search,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.evaluation.captions import check_captions, check_words
 from keras_caption.evaluation.java import java_on_path
 from keras_caption.evaluation.ptb_tokenizer import tokenize

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_caption.compilation import compile_function
+from keras_caption.base.compilation import compile_function
 from keras_caption.models.sentence_reader import pad
 
 ROWS = 250  # captions that are scored at once

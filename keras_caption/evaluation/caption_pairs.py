@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.evaluation.caption_log_probabilities import caption_log_probabilities
 
 

@@ -1,7 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_caption.errors import missing_extras
+from keras_caption.base.errors import missing_extras
 from keras_caption.evaluation.captions import check_captions, check_words, normalize
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
+from keras_caption.base.progress import progress
 from keras_caption.features import read_photo
 from keras_caption.features.hub_presets import is_preset, loading_preset
-from keras_caption.progress import progress
+from keras_caption.predict import BATCH_SIZE
 
 CLIP_METRICS = ("CLIPScore", "RefCLIPScore")
 PROMPT = "A photo depicts "
 WEIGHT = 2.5
-BATCH_SIZE = 32
 
 
 class ClipScorer:

@@ -7,8 +7,9 @@ from typing import Any
 
 from typing_extensions import TypedDict, Unpack
 
-from keras_caption.atomic import write_json
-from keras_caption.errors import InputError
+from keras_caption.base.atomic import write_json
+from keras_caption.base.errors import InputError
+from keras_caption.base.registration import given
 from keras_caption.evaluation.caption_diversity import DIVERSITY, diversity
 from keras_caption.evaluation.captions import normalize
 from keras_caption.evaluation.clip_score import CLIP_METRICS, ClipScorer
@@ -18,15 +19,15 @@ from keras_caption.evaluation.metric import (
     known_metrics,
 )
 from keras_caption.evaluation.metrics import score, table
-from keras_caption.evaluation.named_objects import object_scores, text_of_shares
+from keras_caption.evaluation.tables import text_of_shares
 from keras_caption.formats.coco import (
     read_captions,
     read_domains,
     read_instances,
     read_names,
 )
+from keras_caption.formats.coco_categories import CATEGORIES
 from keras_caption.formats.coco_results import read_result_lists, read_results
-from keras_caption.objects import CATEGORIES
 
 # Greatest lengths of the levels of Deng et al., "Length-Controllable Image Captioning",
 # ECCV 2020, on COCO; longer captions are a row of their own.
@@ -210,6 +211,7 @@ class ScoredImages:
             names = {str(i): x for i, x in read_names(self.path).items()}
             scores |= clip.score(names, captions, references)
         if objects is not None:
+            object_scores = given("keras_caption.evaluation", "object_scores")
             shares = object_scores(captions, references, objects)
             notes["objects of COCO"] = text_of_shares(shares)
         return scores, notes

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from keras_caption.errors import missing_extras
+from keras_caption.base.errors import missing_extras
 
 LEVEL = 0.95
 POWER = 0.8  # probability of finding the smallest effect

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 
 
 @contextlib.contextmanager

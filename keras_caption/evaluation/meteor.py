@@ -5,9 +5,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
+from keras_caption.base.progress import progress
 from keras_caption.evaluation.java import java_error
-from keras_caption.progress import progress
 
 OPTIONS = ["-", "-", "-stdio", "-l", "en", "-norm"]
 

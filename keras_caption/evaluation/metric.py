@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from keras_caption.errors import InputError, hint, missing_extras
+from keras_caption.base.errors import InputError, hint, missing_extras
 from keras_caption.evaluation.meteor import meteor
 
 Captions = Mapping[Any, Sequence[str]]

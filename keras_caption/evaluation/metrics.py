@@ -1,7 +1,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_caption.errors import need_packages
+from keras_caption.base.errors import need_packages
 from keras_caption.evaluation.captions import (
     check_captions,
     check_words,

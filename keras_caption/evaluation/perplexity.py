@@ -3,11 +3,11 @@ from typing import Any
 
 from keras import ops
 
-from keras_caption.compilation import compile_function
-from keras_caption.errors import InputError
+from keras_caption.base.compilation import compile_function
+from keras_caption.base.errors import InputError
+from keras_caption.base.progress import progress
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.sentence_reader import pad
-from keras_caption.progress import progress
 from keras_caption.text.normalization import canonical
 
 BATCH = 2**25  # numbers computed at once: logits, and attention weights of a layer

@@ -3,7 +3,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.evaluation.java import run_java
 from keras_caption.text.normalization import canonical, one_line
 

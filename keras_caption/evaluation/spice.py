@@ -13,8 +13,8 @@ from typing import IO, Any
 from pycocoevalcap.spice import spice as pycocoevalcap_spice
 from tqdm import tqdm
 
-from keras_caption.atomic import replacing
-from keras_caption.errors import InputError
+from keras_caption.base.atomic import replacing
+from keras_caption.base.errors import InputError
 
 FOLDER = pathlib.Path(pycocoevalcap_spice.__file__).parent / "lib"
 ARCHIVE = "stanford-corenlp-full-2015-12-09"

@@ -1,6 +1,6 @@
 import re
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 
 
 def score_translations(

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from keras_caption.atomic import write_json
-from keras_caption.errors import InputError
+from keras_caption.base.atomic import write_json
+from keras_caption.base.errors import InputError
 from keras_caption.evaluation.tables import markdown_table
 from keras_caption.formats.question import Question
 from keras_caption.formats.vqa import read_vqa

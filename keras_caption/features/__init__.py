@@ -1,11 +1,11 @@
 """Extracts features of photos and clips for captioners.
 
 Extractors are imported at their first use: files are found and read without Keras.
-Names of detectors, of `keras_caption.objects`, were public here once and still are.
 """
 
 from typing import TYPE_CHECKING
 
+from keras_caption.base.registration import importing
 from keras_caption.features.clips import Clip, find_clips, read_clip
 from keras_caption.features.film_strip import film_strip
 from keras_caption.features.photos import (
@@ -17,23 +17,16 @@ from keras_caption.features.photos import (
 from keras_caption.features.roi_align import roi_align
 from keras_caption.features.sampled_frames import sampled_frames
 from keras_caption.features.windows import windows
-from keras_caption.registration import importing
 
 if TYPE_CHECKING:  # for editors and type checkers
     from keras_caption.features.clip_extractor import ClipExtractor
     from keras_caption.features.extractor import Extractor
     from keras_caption.features.hub_network import HubNetwork
 
-MOVED = (
-    *("CATEGORIES", "COLOURS", "ColouredObjects", "EngineDetector", "HubDetector"),
-    *("LiteClassifier", "LiteDetector", "NanoDet", "ObjectDetector"),
-    *("PhotoClassifier", "SecondOpinion", "Yolox", "colours_of", "load_detector"),
-)
 MODULES = {
     "ClipExtractor": ".clip_extractor",
     "Extractor": ".extractor",
     "HubNetwork": ".hub_network",
-    **dict.fromkeys(MOVED, "keras_caption.objects"),
 }
 
 __all__ = [

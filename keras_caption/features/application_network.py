@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from keras_caption.errors import InputError, hint
+from keras_caption.base.errors import InputError, hint
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.formats.faults import reason_of
 

@@ -5,8 +5,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_caption.arguments import Items, Tensor, check
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Items, Tensor, check
+from keras_caption.base.errors import InputError
 from keras_caption.features.clips import Clip, read_clip
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.keras_defaults import keras_defaults

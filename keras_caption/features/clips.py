@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.features.photos import check_size, find_files, resize_photo
 from keras_caption.features.sampled_frames import sampled_frames
 from keras_caption.formats.deadline import check_time

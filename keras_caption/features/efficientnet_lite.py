@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.torch_files import read_torch
 
 EFFICIENTNET_LITE = "efficientnet_lite2"

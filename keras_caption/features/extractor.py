@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, Float32, UInt8
 from keras import ops
 
-from keras_caption.arguments import Levels, Pixels, Tensor, check
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Levels, Pixels, Tensor, check
+from keras_caption.base.errors import InputError
 from keras_caption.features.application_network import applications, make_application
 from keras_caption.features.hub_network import (
     IMAGE_SIZE,

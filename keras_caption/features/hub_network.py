@@ -4,7 +4,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.errors import InputError, hint, missing_extras
+from keras_caption.base.errors import InputError, hint, missing_extras
 from keras_caption.features.application_network import applications
 from keras_caption.features.efficientnet_lite import (
     EFFICIENTNET_LITE,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, Num, UInt8
 
-from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.features.colour_profile import colour_profile
 from keras_caption.formats.deadline import check_time
 from keras_caption.formats.declared_colours import declared_colours

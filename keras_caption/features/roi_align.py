@@ -1,6 +1,6 @@
 from jaxtyping import Float
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 
 
 def roi_align(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.faults import reading
 
 MEMORY = 8 * 2**30  # greatest number of bytes of the process, files aside

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.arrays import open_zip, read_npy, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.folders import list_files

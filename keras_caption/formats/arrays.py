@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.faults import check_file, reading
 
 # The members of a ZIP archive may take `ZIP_BYTES` plus `ZIP_EXPANSION` times its size.

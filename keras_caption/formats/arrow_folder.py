@@ -5,7 +5,7 @@ import itertools
 import pathlib
 from typing import Any
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.faults import reading
 from keras_caption.formats.fields import with_words
 from keras_caption.formats.rejected_captions import MARKS, RejectedCaptions

@@ -2,7 +2,7 @@ import pathlib
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.region_lines import (
     LinesOfImages,
     counted_regions,

@@ -2,7 +2,7 @@
 
 import pathlib
 
-from keras_caption.errors import InputError, hint
+from keras_caption.base.errors import InputError, hint
 
 FOLDER = pathlib.Path(__file__).parents[1] / "built_in"  # links, in a checkout
 

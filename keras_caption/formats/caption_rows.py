@@ -10,7 +10,8 @@ from typing import Any, Literal, NotRequired
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
+from keras_caption.base.validation import adapter, describe
 from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.csv_rows import csv_rows, delimiter_of
 from keras_caption.formats.faults import check_file, reading, reason_of
@@ -18,7 +19,6 @@ from keras_caption.formats.fields import Caption, PhotoName, with_words
 from keras_caption.formats.rejected_captions import MARKS, RejectedCaptions
 from keras_caption.formats.suffixes import unpacked_suffix
 from keras_caption.formats.text_lines import lines
-from keras_caption.validation import adapter, describe
 
 COLUMNS = {
     "file_name": ("file_name", "image", "photo", "filename", "image_name"),

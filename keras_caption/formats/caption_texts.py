@@ -2,7 +2,7 @@
 
 import pathlib
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.fields import with_words
 from keras_caption.formats.folders import list_files

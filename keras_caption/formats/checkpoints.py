@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.arrays import check_numbers, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.suffixes import suffix_of

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, FiniteFloat
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.fields import (
     Caption,
     ImageId,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.text_lines import (
     LINE_BYTES,
     MARK,

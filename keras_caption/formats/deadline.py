@@ -5,7 +5,7 @@ import contextvars
 import time
 from collections.abc import Iterator
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 
 _end = contextvars.ContextVar("end", default=float("inf"))
 

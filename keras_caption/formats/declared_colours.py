@@ -3,7 +3,7 @@
 import struct
 from typing import Any, NamedTuple
 
-from keras_caption.progress import report
+from keras_caption.base.progress import report
 
 PNG = b"\x89PNG\r\n\x1a\n"
 ADOBE_RGB = "R03"  # the interoperability index of cameras (DCF 2.0)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.apart import Apart
 from keras_caption.formats.faults import check_file
 from keras_caption.formats.suffixes import suffix_of

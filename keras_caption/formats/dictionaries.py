@@ -2,7 +2,7 @@
 
 import os
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.json_files import read_json
 
 

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.arrays import read_npz
 from keras_caption.formats.faults import reading
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
+from keras_caption.base.progress import silent
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.suffixes import suffix_of
-from keras_caption.progress import silent
 
 DESCRIPTION = "model.json"
 DETECTOR = "detector"  # folder of a captioner's detector, within its own

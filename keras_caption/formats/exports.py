@@ -8,7 +8,7 @@ import math
 import pathlib
 from typing import TYPE_CHECKING
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.faults import reading
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.keras_files import (
@@ -57,7 +57,7 @@ def read_export(folder: pathlib.Path) -> "keras.Model":
     """
     import keras
 
-    from keras_caption.keras_overrides import Budget, bounded_weights
+    from keras_caption.base.keras_overrides import Budget, bounded_weights
 
     with missing_extras():
         import tensorflow as tf

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.text.normalization import one_line
 
 MOST = 300  # characters of a reason: some messages repeat a file

@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Hashable
 from typing import Any
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.faults import reading
 from keras_caption.formats.fields import nfc
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, FailFast, Field
 from pydantic_core import PydanticCustomError
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.text import normalization
 from keras_caption.text.normalization import split_words
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_npy, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.feature_records import FeatureRecords

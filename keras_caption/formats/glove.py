@@ -6,7 +6,7 @@ from collections.abc import Container
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.text_lines import lines
 from keras_caption.text.normalization import canonical
 

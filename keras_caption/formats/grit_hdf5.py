@@ -3,7 +3,7 @@ import pathlib
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.arrays import check_numbers
 from keras_caption.formats.hdf5 import names_in, open_hdf5, plain_dataset
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.plain_pickles import PlainUnpickler

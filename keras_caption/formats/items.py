@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import FiniteFloat
 from typing_extensions import TypedDict
 
-from keras_caption.atomic import write_json
-from keras_caption.errors import InputError
+from keras_caption.base.atomic import write_json
+from keras_caption.base.errors import InputError
 from keras_caption.formats.json_files import read_json
 
 Values = list[FiniteFloat | list[FiniteFloat] | None]

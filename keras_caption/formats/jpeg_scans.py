@@ -2,7 +2,7 @@
 
 import re
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 
 # A progressive photo has about ten scans; a malicious one has many scans of few bytes.
 MAX_SCANS = 100

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
+from keras_caption.base.validation import adapter, describe
 from keras_caption.formats.faults import reason_of, refuse_pipe
 from keras_caption.formats.suffixes import is_packed
-from keras_caption.validation import adapter, describe
 
 UNPACKED_BYTES = 2**30  # of a `.gz` file, which may expand to any size
 

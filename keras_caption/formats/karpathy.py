@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired, overload
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.fields import (
     Caption,
     ImageId,

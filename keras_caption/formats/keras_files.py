@@ -12,7 +12,7 @@ from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
 import keras_caption
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.arrays import open_zip
 from keras_caption.formats.faults import reading
 from keras_caption.formats.hdf5 import plain_dataset
@@ -21,7 +21,7 @@ from keras_caption.formats.json_files import parse_json
 if TYPE_CHECKING:
     import keras
 
-    from keras_caption.keras_overrides import Budget
+    from keras_caption.base.keras_overrides import Budget
 
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 # Greatest size of a JSON member, or the size of the file if that is greater: Keras does
@@ -61,7 +61,7 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     """
     import keras
 
-    from keras_caption.keras_overrides import bounded_weights, quick_loading
+    from keras_caption.base.keras_overrides import bounded_weights, quick_loading
 
     keras_caption.register()  # the process may have imported a part only
     path = pathlib.Path(path)
@@ -82,7 +82,7 @@ def check(path: pathlib.Path) -> "Budget":
     """Refuses damaged files, and files that claim too much memory.
 
     Returns:
-        `keras_caption.keras_overrides.Budget` of the weights in the file.
+        `keras_caption.base.keras_overrides.Budget` of the weights in the file.
     """
     with open_zip(path) as archive:
         sizes = {member.filename: member.file_size for member in archive.infolist()}
@@ -197,9 +197,9 @@ def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> "B
         where: str, name of the file in messages.
 
     Returns:
-        `keras_caption.keras_overrides.Budget` of the weights in the file.
+        `keras_caption.base.keras_overrides.Budget` of the weights in the file.
     """
-    from keras_caption.keras_overrides import Budget
+    from keras_caption.base.keras_overrides import Budget
 
     sizes = []
     with h5py.File(weights, "r") as file:

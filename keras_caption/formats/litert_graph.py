@@ -3,7 +3,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_caption.errors import missing_extras
+from keras_caption.base.errors import missing_extras
 
 SCHEMA_VERSION = 3
 PRODUCER = "keras_caption"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.apart import Apart
 from keras_caption.formats.plain_pickles import PlainUnpickler
 from keras_caption.formats.region_lines import counted_regions, decode

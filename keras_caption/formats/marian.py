@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.json_files import read_json

@@ -2,7 +2,7 @@ import pathlib
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_npz
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide

@@ -1,6 +1,6 @@
 from typing import Any
 
-from keras_caption.errors import missing_extras
+from keras_caption.base.errors import missing_extras
 
 Fields = tuple[tuple[str, int, str], ...]
 REPEATED = "repeated "

@@ -4,7 +4,7 @@ import os
 import pathlib
 from collections.abc import Sequence
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats import built_in, exports
 from keras_caption.formats.arrays import open_zip
 from keras_caption.formats.engine_files import SUFFIXES, engine_file

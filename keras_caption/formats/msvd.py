@@ -3,7 +3,7 @@
 import pathlib
 from collections.abc import Iterator
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.csv_rows import csv_rows, delimiter_of
 from keras_caption.formats.faults import check_file
 from keras_caption.formats.fields import check_photo_name

@@ -2,7 +2,7 @@ import pathlib
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.arrays import check_numbers, read_npy, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.folders import existing_path, list_files

@@ -8,7 +8,7 @@ import dataclasses
 import itertools
 import pathlib
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.text_lines import lines
 

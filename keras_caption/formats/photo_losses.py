@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.photo_parts import JPEG, TIFF
 
 MAX_PIXELS = 2**30  # of all pictures of a file, which decode in seconds

@@ -6,7 +6,7 @@ import os
 import pathlib
 import re
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.device_texts import is_of_device
 from keras_caption.formats.folders import PHOTOS, in_any_case
 from keras_caption.formats.photo_losses import DAMAGED, check_losses, check_xmp_losses

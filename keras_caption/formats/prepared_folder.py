@@ -10,10 +10,10 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
+from keras_caption.base.progress import progress
 from keras_caption.formats.faults import reading
 from keras_caption.formats.json_files import read_json
-from keras_caption.progress import progress
 
 MANIFEST = "manifest.json"
 DESCRIPTIONS = "dataset_info.json", "features.json"  # TFDS's

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.faults import reading
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.keras_files import (
@@ -54,7 +54,7 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
     """
     import keras
 
-    from keras_caption.keras_overrides import bounded_weights, quick_loading
+    from keras_caption.base.keras_overrides import bounded_weights, quick_loading
 
     config, weights = find(CONFIG), find(WEIGHTS)
     size = weights.stat().st_size

@@ -4,7 +4,7 @@ import pathlib
 import runpy
 from typing import Any
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 
 
 def run_file(path: str) -> dict[str, Any]:

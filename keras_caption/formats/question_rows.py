@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.caption_rows import COLUMNS
 from keras_caption.formats.csv_rows import csv_rows, delimiter_of
 from keras_caption.formats.json_files import parse_json, read_json

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.caption_rows import COLUMNS
 from keras_caption.formats.csv_rows import (
     cells_of,

@@ -1,7 +1,7 @@
 import os
 import pathlib
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.array_files import (
     SAFETENSORS,
     ArrayRegions,

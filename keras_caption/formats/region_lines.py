@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.fields import ID_BYTES
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords, divide
 

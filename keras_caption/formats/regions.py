@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.arrays import check_numbers
 from keras_caption.formats.feature_records import FeatureRecords
 from keras_caption.formats.fields import image_id_of

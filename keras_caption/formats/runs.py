@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field, FiniteFloat
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.json_files import read_json
 
 SCALE = 100  # of the scores in logs of epochs

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 
 SHOWN = 3
 

@@ -5,7 +5,7 @@ import pathlib
 import re
 from collections.abc import Iterable
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 
 SPLITS = ("train", "val", "test")
 WORDS = {

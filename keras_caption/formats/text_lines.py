@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.faults import reason_of, refuse_pipe
 from keras_caption.formats.suffixes import is_packed
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.arrays import open_zip
 from keras_caption.formats.faults import reading, refuse_pipe
 from keras_caption.formats.plain_pickles import PlainUnpickler

@@ -6,7 +6,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.fields import Caption, PhotoName, refuse_repeats
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_file import ListedFile

@@ -3,7 +3,7 @@ import pathlib
 import numpy as np
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.json_files import parse_json
 from keras_caption.formats.region_lines import LINE_BYTES, LinesOfImages, decode
 

@@ -9,7 +9,7 @@ from typing import Annotated, NotRequired
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.formats.fields import (
     ImageId,
     QuestionId,

@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.inputs.frames import Frames
 from keras_caption.inputs.grid import Grid
 from keras_caption.inputs.image_vector import ImageVector

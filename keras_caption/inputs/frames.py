@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt8
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.inputs.input_kind import has_not_finite, not_finite
 from keras_caption.inputs.masked_items import MaskedItems
 

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 from jaxtyping import Float
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.inputs.input_kind import InputKind
 
 

@@ -5,8 +5,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int32, Num, UInt8
 from keras import ops
 
-from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.text import Tokenizer
 
 # Size of each unknown dimension of `example`, such as the number of regions.

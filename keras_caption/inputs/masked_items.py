@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Bool
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.inputs.input_kind import (
     EXAMPLE_SIZE,
     InputKind,

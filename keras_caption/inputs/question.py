@@ -1,11 +1,11 @@
 from jaxtyping import Bool
 from keras import ops
 
-from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.inputs.text import Text
 from keras_caption.text import PAD, UNK
-from keras_caption.text.questions import MAX_TOKENS
+from keras_caption.text.questions import MAX_QUESTION_TOKENS
 
 
 class QuestionText(Text):
@@ -23,7 +23,7 @@ class QuestionText(Text):
 
     keys = ("question",)
     noun = "question"
-    greatest = MAX_TOKENS
+    greatest = MAX_QUESTION_TOKENS
 
     def read(self, batch: dict[str, Tensor], model_name: str) -> dict[str, Tensor]:
         inputs = super().read(batch, model_name)
@@ -32,7 +32,7 @@ class QuestionText(Text):
         return inputs
 
     def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        tokens = ops.cast(inputs["question"], "int32")[:, :MAX_TOKENS]
+        tokens = ops.cast(inputs["question"], "int32")[:, :MAX_QUESTION_TOKENS]
         empty = ops.all(tokens == PAD, axis=1, keepdims=True)
         first = ops.arange(ops.shape(tokens)[1]) == 0
         return {"question": ops.where(ops.logical_and(empty, first), UNK, tokens)}
@@ -44,4 +44,4 @@ class QuestionText(Text):
         if self.tokenizer is None or inputs["question"].dtype != "string":
             return self.own(inputs)
         tokens = self.tokenizer.tokenize(inputs["question"])
-        return {"question": tokens.to_tensor(PAD, shape=(None, MAX_TOKENS))}
+        return {"question": tokens.to_tensor(PAD, shape=(None, MAX_QUESTION_TOKENS))}

@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Bool
 from keras import ops
 
-from keras_caption.arguments import Tensor
-from keras_caption.compilation import round_up
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.compilation import round_up
+from keras_caption.base.errors import InputError
 from keras_caption.formats.faults import reason_of
 from keras_caption.inputs.input_kind import InputKind
 

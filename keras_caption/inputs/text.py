@@ -3,7 +3,7 @@ import numpy as np
 from jaxtyping import Bool, Int, Int32
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.inputs.input_kind import InputKind
 from keras_caption.text import EOS, PAD
 from keras_caption.text.tokenizer import MAX_TOKENS

@@ -5,8 +5,8 @@ import keras
 from jaxtyping import Bool, Float
 from keras import ops, tree
 
-from keras_caption.arguments import KerasOptions, Shape, Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import size_of
 

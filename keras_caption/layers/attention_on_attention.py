@@ -4,7 +4,7 @@ import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.arguments import KerasOptions, Shape, Tensor
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import size_of
 

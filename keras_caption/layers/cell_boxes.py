@@ -4,7 +4,7 @@ import keras
 from jaxtyping import Float, Float32
 from keras import ops
 
-from keras_caption.arguments import KerasOptions, Tensor
+from keras_caption.base.arguments import KerasOptions, Tensor
 
 
 @keras.saving.register_keras_serializable("keras_caption")

@@ -5,9 +5,9 @@ import numpy as np
 from jaxtyping import Float, Float32
 from keras import ops
 
-from keras_caption.arguments import KerasOptions, Shape, Tensor
-from keras_caption.compilation import has_accelerator
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.compilation import has_accelerator
+from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 
 GEOMETRIES = ("content_independent", "query", "key")

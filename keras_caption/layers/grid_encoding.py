@@ -4,8 +4,8 @@ import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import KerasOptions, Shape, Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.layers.sine_position_encoding import SinePositionEncoding
 from keras_caption.layers.sockets import size_of
 

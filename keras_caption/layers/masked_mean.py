@@ -1,7 +1,7 @@
 from jaxtyping import Bool, Float
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 
 
 def masked_mean(

@@ -4,8 +4,8 @@ import keras
 from jaxtyping import Bool, Float, Float32
 from keras import ops
 
-from keras_caption.arguments import KerasOptions, Shape, Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import (
     build_once,

@@ -6,8 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Shape, Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.layers.instance_normalization import InstanceNormalization
 
 # Functions that make a normalization layer from `affine`, whether it learns a gain and

@@ -2,7 +2,7 @@ from typing import Any, Self, Unpack
 
 import keras
 
-from keras_caption.arguments import KerasOptions, Tensor
+from keras_caption.base.arguments import KerasOptions, Tensor
 from keras_caption.layers.feed_forward import BLOCK_NORMS, FeedForward
 
 

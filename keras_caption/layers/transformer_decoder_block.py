@@ -4,8 +4,8 @@ import keras
 from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
-from keras_caption.compilation import growing
+from keras_caption.base.arguments import Shape, Tensor
+from keras_caption.base.compilation import growing
 from keras_caption.layers.sockets import build_once
 from keras_caption.layers.transformer_block import BlockKeywords, TransformerBlock
 

@@ -4,7 +4,7 @@ import keras
 from jaxtyping import Bool, Float, Float32
 from keras import ops
 
-from keras_caption.arguments import Shape, Tensor
+from keras_caption.base.arguments import Shape, Tensor
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.sockets import build_once
 from keras_caption.layers.transformer_block import BlockKeywords, TransformerBlock

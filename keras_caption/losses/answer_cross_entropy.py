@@ -4,7 +4,7 @@ import keras
 from jaxtyping import Float
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.losses.mean_loss import MeanLoss
 
 

@@ -3,15 +3,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.arguments import Tensor
-from keras_caption.replicas import part_of_mean
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.replicas import part_of_mean
 
 
 class MeanLoss(keras.losses.Loss):
     """Base class of losses that are means over the global batch.
 
     With several replicas of a TensorFlow strategy, a loss is this replica's part of the
-    mean, see `keras_caption.replicas.part_of_mean`. Losses of Keras average over the
+    mean, see `replicas.part_of_mean`. Losses of Keras average over the
     replica's rows instead, which is another gradient if replicas have unequal rows.
 
     With another `reduction` than `"sum_over_batch_size"`, it is as in Keras.

@@ -4,13 +4,14 @@ import keras
 from jaxtyping import Bool, Float, Int, Int32
 from keras import ops
 
-from keras_caption.arguments import ShareBelowOne, Tensor, check
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import ShareBelowOne, Tensor, check
+from keras_caption.base.errors import InputError
 from keras_caption.losses.mean_loss import MeanLoss
 from keras_caption.text import EOS
 
 
 @keras.saving.register_keras_serializable("keras_caption")
+@keras.saving.register_keras_serializable("keras_caption", "CaptionCrossEntropy")  # 0.1
 class SequenceCrossEntropy(MeanLoss):
     """Cross-entropy of the tokens of sequences, with label smoothing.
 

@@ -5,9 +5,9 @@ import numpy as np
 from jaxtyping import Int32
 from keras import ops
 
-from keras_caption.arguments import Count, Tensor, check
-from keras_caption.compilation import compile_function, shapes_of
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Count, Tensor, check
+from keras_caption.base.compilation import compile_function, shapes_of
+from keras_caption.base.errors import InputError
 from keras_caption.features.photos import check_photos
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.sentence_reader import pad

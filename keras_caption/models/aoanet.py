@@ -4,8 +4,8 @@ from typing import Literal, Unpack
 
 import keras
 
-from keras_caption.arguments import Count, Layers, ShareBelowOne
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Count, Layers, ShareBelowOne
+from keras_caption.base.errors import InputError
 from keras_caption.inputs import Regions
 from keras_caption.layers import (
     BoxEncoding,

@@ -11,7 +11,7 @@ option. Norms are registered in `keras_caption.layers.NORMS`.
 import dataclasses
 from typing import Any, Literal, TypedDict
 
-from keras_caption.arguments import (
+from keras_caption.base.arguments import (
     Area,
     Count,
     CountOrZero,
@@ -20,7 +20,7 @@ from keras_caption.arguments import (
     Side,
     check,
 )
-from keras_caption.errors import OWN, InputError
+from keras_caption.base.errors import OWN, InputError
 from keras_caption.layers import (
     GEOMETRIES,
     NORMS,

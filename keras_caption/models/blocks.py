@@ -5,7 +5,7 @@ from typing import Any, Literal, TypedDict
 
 import keras
 
-from keras_caption.arguments import Positive, ShareBelowOne
+from keras_caption.base.arguments import Positive, ShareBelowOne
 from keras_caption.layers.feed_forward import BLOCK_NORMS
 from keras_caption.models.initializers import INITIALIZATIONS, Kernels
 from keras_caption.models.options import Options

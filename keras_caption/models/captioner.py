@@ -2,7 +2,7 @@ from typing import Unpack
 
 import keras
 
-from keras_caption.arguments import Calibration, KerasOptions, Share, check
+from keras_caption.base.arguments import Calibration, KerasOptions, Share, check
 from keras_caption.decoding import Decoding
 from keras_caption.features import Extractor
 from keras_caption.models.photo_reader import PhotoReader

@@ -16,8 +16,8 @@ from typing import Any
 import keras
 
 from keras_caption.formats import built_in
+from keras_caption.formats.coco_categories import CATEGORIES
 from keras_caption.formats.preset_files import CARD
-from keras_caption.objects import CATEGORIES
 
 TEMPLATE = """\
 ---

@@ -4,14 +4,15 @@ import keras
 from jaxtyping import Float, Float32
 from keras import ops
 
-from keras_caption.arguments import Calibration, KerasOptions, Share, Tensor, check
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Calibration, KerasOptions, Share, Tensor, check
+from keras_caption.base.errors import InputError
+from keras_caption.base.validation import is_unicode
 from keras_caption.features import Extractor
 from keras_caption.models.answering import Answering
 from keras_caption.models.task_model import TaskModel
 from keras_caption.text import Tokenizer
 from keras_caption.text.answers import Kind
-from keras_caption.text.tokenizer import check_strings, is_unicode
+from keras_caption.text.tokenizer import check_strings
 
 Threshold = Share | dict[Kind, Share]  # of all answers, or by their kind
 
@@ -56,7 +57,7 @@ class Classifier(Answering, TaskModel):
         recall: dict from category to float in [0, 1], of photos that show such an
             object the share in which the detector finds one. It decides how sure the
             answer is that there is no such object, see
-            `keras_caption.objects.object_answers.presence_of`. If `None`, no such
+            `keras_caption.apps.objects.object_answers.presence_of`. If `None`, no such
             answer is sure.
         calibration: List of pairs of floats in [0, 1], in rising order. A pair holds
             the greatest score of the detections of a category in a photo, and the share

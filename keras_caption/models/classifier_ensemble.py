@@ -1,8 +1,8 @@
 from jaxtyping import Float32
 from keras import ops
 
-from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.models.answering import Answering
 from keras_caption.models.classifier import Classifier
 from keras_caption.models.members import Members

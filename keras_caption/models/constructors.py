@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, Unpack, get_args, get_origin
 
-from keras_caption.arguments import check, entries
-from keras_caption.errors import InputError, hint
+from keras_caption.base.arguments import check, entries
+from keras_caption.base.errors import InputError, hint
 from keras_caption.models.attention import AttentionOptions
 from keras_caption.models.blocks import BlockOptions
 

@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Int
 from keras import ops
 
-from keras_caption.arguments import Share, Tensor, check
+from keras_caption.base.arguments import Share, Tensor, check
+from keras_caption.base.errors import InputError
 from keras_caption.decoding import Decoding
-from keras_caption.errors import InputError
 from keras_caption.formats.engine_files import open_engine, read_description
 from keras_caption.models.answering import Answering
 from keras_caption.models.classifier import Threshold

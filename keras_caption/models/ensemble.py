@@ -5,8 +5,8 @@ from typing import Any
 from jaxtyping import Float, Float32, Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.inputs import KINDS, InputKind
 from keras_caption.models.generation import Generation
 from keras_caption.models.members import Members

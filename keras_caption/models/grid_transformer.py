@@ -2,8 +2,8 @@ from typing import Unpack
 
 import keras
 
-from keras_caption.arguments import Count, Layers, ShareBelowOne, Side
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Count, Layers, ShareBelowOne, Side
+from keras_caption.base.errors import InputError
 from keras_caption.inputs import Grid
 from keras_caption.layers import (
     BoxEncoding,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from keras_caption.arguments import Tensor
-from keras_caption.compilation import JitSwitch, round_up_rows
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.compilation import JitSwitch, round_up_rows
+from keras_caption.base.errors import InputError
 from keras_caption.inputs import (
     InputKind,
     kinds_of,

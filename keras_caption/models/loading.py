@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.features.hub_presets import loading_preset
 from keras_caption.formats import built_in, exports
 from keras_caption.formats.engine_files import SUFFIXES

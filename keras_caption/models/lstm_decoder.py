@@ -4,7 +4,7 @@ import keras
 from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
-from keras_caption.arguments import KerasOptions, Tensor
+from keras_caption.base.arguments import KerasOptions, Tensor
 from keras_caption.layers import MatrixDense, WordEmbedding
 from keras_caption.layers.lstm import make_lstm
 from keras_caption.layers.masked_mean import masked_mean

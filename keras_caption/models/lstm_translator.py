@@ -2,7 +2,7 @@ from typing import Literal, Unpack
 
 import keras
 
-from keras_caption.arguments import Count, Layers, ShareBelowOne
+from keras_caption.base.arguments import Count, Layers, ShareBelowOne
 from keras_caption.inputs import Text
 from keras_caption.layers import WordEmbedding
 from keras_caption.layers.lstm import make_lstm

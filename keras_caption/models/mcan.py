@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float32
 from keras import ops
 
-from keras_caption.arguments import Count, Layers, ShareBelowOne, Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Count, Layers, ShareBelowOne, Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.formats.glove import read_glove
 from keras_caption.inputs import QuestionText, Regions
 from keras_caption.layers import (

@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar
 import keras
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.features import Extractor
 from keras_caption.models.engine_model import EngineModel
 from keras_caption.models.input_reader import InputReader

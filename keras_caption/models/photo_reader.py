@@ -5,13 +5,13 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_caption.arguments import Tensor
-from keras_caption.compilation import compile_from_second_call
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.compilation import compile_from_second_call
+from keras_caption.base.errors import InputError
 from keras_caption.features import Clip, Extractor, resize_photo
+from keras_caption.formats.coco_categories import CATEGORIES
 from keras_caption.inputs import missing_inputs
 from keras_caption.models.input_reader import InputReader
-from keras_caption.objects import CATEGORIES, ObjectDetector
 
 
 class PhotoReader(InputReader):
@@ -78,8 +78,8 @@ class PhotoReader(InputReader):
     def extract_pixels(self, pixels: Any) -> dict[str, Tensor]:
         """Extracts features of pixels, a result of the extractor's `to_pixels`."""
         extracted = self._extract(pixels)
-        if isinstance(self.extractor, ObjectDetector):
-            self.extractor.refuse_nan(extracted)
+        if refuse_nan := getattr(self.extractor, "refuse_nan", None):  # of a detector
+            refuse_nan(extracted)
         return extracted
 
     def _extract(self, pixels):

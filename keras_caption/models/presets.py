@@ -16,7 +16,7 @@ from typing import Annotated, Any, overload
 import keras
 from typing_extensions import Doc
 
-from keras_caption.errors import InputError, unknown_model
+from keras_caption.base.errors import InputError, unknown_model
 from keras_caption.inputs import KINDS
 from keras_caption.losses import AnswerCrossEntropy, SequenceCrossEntropy
 from keras_caption.models.aoanet import AoANet
@@ -230,7 +230,7 @@ def argument_types(name: str) -> dict[str, Any]:
 
     Returns:
         dict from argument to an `Annotated` type with a description. Pydantic validates
-        values of these types, see `keras_caption.arguments`.
+        values of these types, see `keras_caption.base.arguments`.
     """
     texts = descriptions_of(_find(name).model)
     return {
@@ -247,7 +247,7 @@ def _settings(name):
             raise InputError(
                 f"The model '{name}' should say the type of its argument "
                 f"`{parameter.name}`, as in `{parameter.name}: Count`, see "
-                "`keras_caption.arguments`."
+                "`keras_caption.base.arguments`."
             )
     # `threshold` is chosen for a trained model, on a validation split.
     decided = {

@@ -6,8 +6,8 @@ import pathlib
 
 import keras
 
-from keras_caption.atomic import replacing
-from keras_caption.errors import missing_extras
+from keras_caption.base.atomic import replacing
+from keras_caption.base.errors import missing_extras
 from keras_caption.formats.preset_files import CONFIG, PRESET_FILES, without_asset
 from keras_caption.models.cards import write_card
 from keras_caption.text import Tokenizer

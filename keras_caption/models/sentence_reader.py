@@ -5,15 +5,15 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from keras_caption.arguments import Count, check
+from keras_caption.base.arguments import Count, check
+from keras_caption.base.errors import InputError, NoTextError
+from keras_caption.base.progress import progress
 from keras_caption.decoding import DecodingOptions, with_decoding
 from keras_caption.decoding.text_options import check_prefixes
-from keras_caption.errors import InputError, NoTextError
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.generation import Generation
 from keras_caption.models.input_reader import is_whole
 from keras_caption.predict import BATCH_SIZE, Columns, Fault, Rows, run_batches
-from keras_caption.progress import progress
 from keras_caption.text import PAD
 from keras_caption.text.tokenizer import check_texts
 

@@ -4,9 +4,9 @@ import keras
 from jaxtyping import Float32, Int
 from keras import ops
 
-from keras_caption.arguments import KerasOptions, Tensor
+from keras_caption.base.arguments import KerasOptions, Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.decoding import Decoding
-from keras_caption.errors import InputError
 from keras_caption.inputs import InputKind
 from keras_caption.models.generation import Generation
 from keras_caption.models.task_model import TaskModel

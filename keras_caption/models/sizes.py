@@ -1,6 +1,6 @@
 """Sizes of models that depend on other sizes or on vocabularies."""
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.text import Tokenizer
 
 

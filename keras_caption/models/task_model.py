@@ -3,10 +3,10 @@ from typing import Any, Self
 
 import keras
 
-from keras_caption.atomic import replacing
-from keras_caption.errors import InputError
+from keras_caption.base.atomic import replacing
+from keras_caption.base.errors import InputError
+from keras_caption.base.keras_overrides import CalledWithDicts, ReplicaTraining
 from keras_caption.formats.keras_files import is_texts
-from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
 from keras_caption.models.constructors import (
     OF_KERAS,
     parameters_of,

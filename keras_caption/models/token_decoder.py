@@ -3,7 +3,7 @@ from typing import Any, Self
 import keras
 from jaxtyping import Float32
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.layers.known_output import KnownOutput
 
 # Logits of all positions; with `return_attention_scores`, attention weights too.

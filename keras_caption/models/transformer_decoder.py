@@ -5,7 +5,7 @@ import keras
 from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
-from keras_caption.arguments import KerasOptions, Tensor
+from keras_caption.base.arguments import KerasOptions, Tensor
 from keras_caption.layers import (
     MatrixDense,
     SinePositionEncoding,

@@ -3,8 +3,8 @@ from typing import Unpack
 
 import keras
 
-from keras_caption.arguments import Count, Layers, ShareBelowOne
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Count, Layers, ShareBelowOne
+from keras_caption.base.errors import InputError
 from keras_caption.inputs import Text
 from keras_caption.layers import (
     SinePositionEncoding,

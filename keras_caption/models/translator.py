@@ -2,7 +2,7 @@ from typing import Unpack
 
 import keras
 
-from keras_caption.arguments import KerasOptions
+from keras_caption.base.arguments import KerasOptions
 from keras_caption.decoding import Decoding
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models.sentence_reader import SentenceReader

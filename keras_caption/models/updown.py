@@ -3,7 +3,7 @@ from typing import Unpack
 
 import keras
 
-from keras_caption.arguments import Count, ShareBelowOne
+from keras_caption.base.arguments import Count, ShareBelowOne
 from keras_caption.inputs import InputKind, Regions
 from keras_caption.layers import MatrixDense
 from keras_caption.layers.masked_mean import masked_mean

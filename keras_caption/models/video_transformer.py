@@ -2,7 +2,7 @@ from typing import Unpack
 
 import keras
 
-from keras_caption.arguments import Count, Layers, ShareBelowOne
+from keras_caption.base.arguments import Count, Layers, ShareBelowOne
 from keras_caption.inputs import Frames
 from keras_caption.layers import (
     MatrixDense,

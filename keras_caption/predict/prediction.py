@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.errors import InputError, NoTextError
+from keras_caption.base.errors import InputError, NoTextError
 from keras_caption.formats.faults import reason_of
 
 
@@ -71,7 +71,7 @@ class Prediction:
         things: list of dict of `name`, `kind` and `probability`, what else a second
             opinion sees, see `keras_caption.objects.SecondOpinion.things_of`.
         links: list of dict, the content words of a caption and what admits each, see
-            `keras_caption.predict.description.describe`. The caption may then have
+            `keras_caption.apps.objects.description.describe`. The caption may then have
             more words than the model generated; `score`, `tokens`, `words` and
             `attention` are of those.
         words: list of str, words of the text, EOS included, or of the question, one for

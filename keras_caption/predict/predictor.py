@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.predict.batches import (
     BATCH_SIZE,
     WINDOW,
@@ -31,7 +31,7 @@ class RecordPredictor(abc.ABC):
     Attributes:
         details: bool, whether captions of objects in photos get what is measured there:
             colours, a place, and finer names, see
-            `keras_caption.predict.details.add_details`.
+            `keras_caption.apps.objects.added_details.add_details`.
     """
 
     details = True

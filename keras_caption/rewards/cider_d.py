@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float32, Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.rewards.document_frequencies import (
     DocumentFrequencies,
     FrequencyTable,

@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
-from keras_caption.atomic import replacing
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.atomic import replacing
+from keras_caption.base.errors import InputError
 from keras_caption.formats.document_frequencies import read_document_frequencies
 from keras_caption.rewards.ngrams import MAX_WORDS, ngram_keys
 from keras_caption.text import PAD, Vocabulary

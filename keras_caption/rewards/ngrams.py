@@ -3,8 +3,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.text import EOS, PAD
 
 ORDERS = 4  # n-grams of one to four tokens

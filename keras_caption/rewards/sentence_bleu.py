@@ -4,7 +4,7 @@ import keras
 from jaxtyping import Float32, Int
 from keras import ops
 
-from keras_caption.arguments import Tensor
+from keras_caption.base.arguments import Tensor
 from keras_caption.rewards.ngrams import (
     by_caption,
     by_image,

@@ -4,8 +4,8 @@ from typing import Any
 import keras
 from jaxtyping import Float32, Int
 
-from keras_caption.arguments import Finite, Tensor, check
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Finite, Tensor, check
+from keras_caption.base.errors import InputError
 
 
 class WeightedSum(keras.layers.Layer):

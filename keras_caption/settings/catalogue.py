@@ -9,7 +9,7 @@ import json
 import pathlib
 from typing import Any
 
-from keras_caption.errors import InputError, hint, unknown_model
+from keras_caption.base.errors import InputError, hint, unknown_model
 from keras_caption.settings.run import RUN
 
 FILE = pathlib.Path(__file__).with_suffix(".json")

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import Doc
 
-from keras_caption.arguments import (
+from keras_caption.base.arguments import (
     Count,
     NotNegative,
     Positive,
@@ -19,8 +19,9 @@ from keras_caption.arguments import (
     checked,
     entries,
 )
-from keras_caption.errors import InputError, hint
-from keras_caption.registration import serializable
+from keras_caption.base.errors import InputError, hint
+from keras_caption.base.registration import serializable
+from keras_caption.base.validation import is_unicode
 from keras_caption.settings.options import DecodingOptions
 
 Function = TypeVar("Function", bound=Callable)
@@ -52,12 +53,10 @@ def split(value: Any) -> Any:
 
 def as_unicode(text: str) -> str:
     """Returns a text, or raises an error of pydantic if UTF-8 cannot encode it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+    if not is_unicode(text):
         raise PydanticCustomError(
             "unicode", "Input should be Unicode, without half of a surrogate pair"
-        ) from None
+        )
     return text
 
 

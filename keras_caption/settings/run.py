@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import Doc, TypedDict
 
-from keras_caption.arguments import (
+from keras_caption.base.arguments import (
     Count,
     CountOrZero,
     NotNegative,
@@ -16,9 +16,9 @@ from keras_caption.arguments import (
     ShareAboveZero,
     ShareBelowOne,
 )
-from keras_caption.errors import InputError, hint
+from keras_caption.base.errors import InputError, hint
+from keras_caption.base.validation import describe
 from keras_caption.settings.decoding import types
-from keras_caption.validation import describe
 
 DEFAULT_MODEL = "ngsan"
 # Default values of settings that belong to no group.

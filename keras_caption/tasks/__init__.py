@@ -4,7 +4,7 @@ A task is a subclass of `keras_caption.training.Task` and an entry of `TASKS`. N
 imports another.
 """
 
-from keras_caption.errors import unknown_model
+from keras_caption.base.errors import unknown_model
 from keras_caption.tasks.captioning import Captioning
 from keras_caption.tasks.question_answering import QuestionAnswering
 from keras_caption.tasks.translation import Translation

@@ -3,15 +3,15 @@ import functools
 from collections.abc import Iterable
 from typing import Any, Self
 
-from keras_caption.arguments import Count, check
-from keras_caption.errors import InputError
-from keras_caption.registration import serializable
+from keras_caption.base.arguments import Count, check
+from keras_caption.base.errors import InputError
+from keras_caption.base.registration import serializable
+from keras_caption.base.validation import is_unicode
 from keras_caption.text.normalization import canonical, canonical_in_graph
 from keras_caption.text.tokenizer import (
     SPECIAL_TOKENS,
     Tokenizer,
     check_strings,
-    is_unicode,
     static_table,
 )
 

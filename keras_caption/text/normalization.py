@@ -5,7 +5,7 @@ import re
 import unicodedata
 from typing import Any, Literal
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 
 # Separators of words in a graph: hyphen, slash and all characters of `str.isspace`.
 SPACES = r"\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}"

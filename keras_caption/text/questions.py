@@ -3,7 +3,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Self
 
-from keras_caption.registration import serializable
+from keras_caption.base.registration import serializable
 from keras_caption.text.normalization import (
     SEPARATORS,
     Punctuation,
@@ -14,7 +14,7 @@ from keras_caption.text.normalization import (
 )
 from keras_caption.text.vocabulary import Vocabulary
 
-MAX_TOKENS = 14  # of a question; MCAN's code truncates longer ones
+MAX_QUESTION_TOKENS = 14  # of a question; MCAN's code truncates longer ones
 # British and American spellings of words in questions about photos.
 SPELLINGS = (
     ("aeroplane", "airplane"),
@@ -95,7 +95,7 @@ class QuestionTokenizer(Vocabulary):
         return tf.strings.regex_replace(texts, SEPARATORS, " ")
 
     def to_ids(self, text: str) -> list[int]:
-        return super().to_ids(text)[:MAX_TOKENS]
+        return super().to_ids(text)[:MAX_QUESTION_TOKENS]
 
     def tokenize(self, texts: Any) -> Any:
-        return super().tokenize(texts)[:, :MAX_TOKENS]
+        return super().tokenize(texts)[:, :MAX_QUESTION_TOKENS]

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from keras_caption.arguments import check
-from keras_caption.errors import InputError, missing_extras
-from keras_caption.registration import serializable
+from keras_caption.base.arguments import check
+from keras_caption.base.errors import InputError, missing_extras
+from keras_caption.base.registration import serializable
 from keras_caption.text.normalization import canonical, canonical_in_graph
 from keras_caption.text.tokenizer import (
     BOS,

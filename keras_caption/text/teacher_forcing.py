@@ -2,8 +2,8 @@ import collections.abc
 
 from jaxtyping import Bool, Int
 
-from keras_caption.arguments import Tensor
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Tensor
+from keras_caption.base.errors import InputError
 from keras_caption.text.tokenizer import PAD
 
 

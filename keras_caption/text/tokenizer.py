@@ -4,19 +4,18 @@ Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (unknown), whatever the token
 """
 
 import abc
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
+from keras_caption.base.validation import is_unicode
 from keras_caption.text.normalization import canonical
 
 PAD, BOS, EOS, UNK = range(4)
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 MAX_TOKENS = 1024  # of a sentence with EOS; attention takes memory for its square
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Tokenizer(abc.ABC):
@@ -205,11 +204,6 @@ def static_table(keys: Any, values: Any, default: int) -> Any:
         return tf.lookup.StaticHashTable(entries, default)
 
 
-def is_unicode(text: Any) -> bool:
-    """Returns whether a value is a str that UTF-8 can encode, without surrogates."""
-    return isinstance(text, str) and not SURROGATE.search(text)
-
-
 def check_texts(texts: Any, noun: str) -> None:
     """Refuses what is no list of str, or holds no Unicode text.
 
@@ -224,10 +218,8 @@ def check_texts(texts: Any, noun: str) -> None:
     if not is_list or not all(isinstance(text, str) for text in texts):
         raise InputError(f"{noun}s should be a list of str. Received: {texts!r:.100}")
     for number, text in enumerate(texts):
-        try:
-            text.encode()
-        except UnicodeEncodeError:
+        if not is_unicode(text):
             raise InputError(
                 f"{noun} {number} has half of a surrogate pair, which is no Unicode "
                 f"text: {text!r:.100}"
-            ) from None
+            )

@@ -3,9 +3,10 @@ import functools
 from collections.abc import Iterable
 from typing import Any, Self
 
-from keras_caption.arguments import Count, check
-from keras_caption.errors import InputError
-from keras_caption.registration import serializable
+from keras_caption.base.arguments import Count, check
+from keras_caption.base.errors import InputError
+from keras_caption.base.registration import serializable
+from keras_caption.base.validation import is_unicode
 from keras_caption.text.normalization import (
     Punctuation,
     canonical,
@@ -17,7 +18,6 @@ from keras_caption.text.tokenizer import (
     UNK,
     Tokenizer,
     check_strings,
-    is_unicode,
     static_table,
 )
 

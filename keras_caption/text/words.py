@@ -2,7 +2,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Self
 
-from keras_caption.registration import serializable
+from keras_caption.base.registration import serializable
 from keras_caption.text.normalization import (
     SPACES,
     Punctuation,

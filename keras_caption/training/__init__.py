@@ -1,7 +1,7 @@
 """Training: losses, schedules, callbacks, phases, and the records of a run."""
 
+from keras_caption.base.replicas import sum_over_replicas
 from keras_caption.losses import AnswerCrossEntropy, SequenceCrossEntropy
-from keras_caption.replicas import sum_over_replicas
 from keras_caption.training.accumulation import AccumulatingTrainer
 from keras_caption.training.answer_validation import AnswerValidation, answer_questions
 from keras_caption.training.averaged_validation import AveragedValidation

@@ -3,12 +3,12 @@ from typing import Any
 
 import keras
 
+from keras_caption.base.progress import progress
 from keras_caption.formats.question import Question
 from keras_caption.formats.runs import SCALE
-from keras_caption.progress import progress
 from keras_caption.training.callbacks import OutputNote
 
-BATCH_SIZE = 128  # questions that are answered at once
+QUESTIONS_AT_ONCE = 128
 
 
 class AnswerValidation(keras.callbacks.Callback):
@@ -51,12 +51,12 @@ def answer_questions(
         dict from question id to answer, in the order of the questions.
     """
     answer_of: dict[int, str] = {}
-    batches = encoded.batches(BATCH_SIZE)
-    total = -(-len(questions) // BATCH_SIZE)
+    batches = encoded.batches(QUESTIONS_AT_ONCE)
+    total = -(-len(questions) // QUESTIONS_AT_ONCE)
     for inputs, numbers in progress(
         batches, "Answering", total, "batches", leave=False
     ):
-        answers = model.answer(inputs, batch_size=BATCH_SIZE)
+        answers = model.answer(inputs, batch_size=QUESTIONS_AT_ONCE)
         answer_of |= dict(zip(numbers.numpy().tolist(), answers, strict=True))
     # Batches come in the order of images, the answers in that of the questions.
     return {q.question_id: answer_of[number] for number, q in enumerate(questions)}

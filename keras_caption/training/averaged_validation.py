@@ -4,9 +4,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_caption.arguments import Count, check
-from keras_caption.atomic import replacing
-from keras_caption.errors import InputError
+from keras_caption.base.arguments import Count, check
+from keras_caption.base.atomic import replacing
+from keras_caption.base.errors import InputError
 from keras_caption.formats.arrays import read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.training.callbacks import Checkpoint, model_of

@@ -10,11 +10,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_caption.atomic import write_json
-from keras_caption.compilation import PATIENCE
-from keras_caption.errors import InputError
+from keras_caption.base.atomic import write_json
+from keras_caption.base.compilation import PATIENCE
+from keras_caption.base.errors import InputError
+from keras_caption.base.progress import progress
 from keras_caption.formats.runs import SCALE, read_history
-from keras_caption.progress import progress
 
 
 def model_of(trained: Any) -> Any:

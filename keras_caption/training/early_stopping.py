@@ -4,7 +4,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_caption.arguments import Count, check
+from keras_caption.base.arguments import Count, check
 from keras_caption.training.callbacks import Checkpoint, steps_done
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.arguments import Count, Positive, check
+from keras_caption.base.arguments import Count, Positive, check
 
 
 @keras.saving.register_keras_serializable("keras_caption")

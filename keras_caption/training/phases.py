@@ -11,8 +11,8 @@ from typing import Any
 
 import keras
 
+from keras_caption.base.errors import InputError, input_errors
 from keras_caption.decoding import Decoding
-from keras_caption.errors import InputError, input_errors
 from keras_caption.text import Tokenizer, Vocabulary
 from keras_caption.text.tokenizer import have_same_ids
 from keras_caption.training.accumulation import AccumulatingTrainer

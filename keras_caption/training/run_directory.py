@@ -6,8 +6,8 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from keras_caption.atomic import exclusive, write_json
-from keras_caption.errors import InputError
+from keras_caption.base.atomic import exclusive, write_json
+from keras_caption.base.errors import InputError
 from keras_caption.formats.runs import read_begun, read_scores, refuse_used
 from keras_caption.models.initializers import INITIALIZATION_VERSION
 from keras_caption.models.loading import file_of, load

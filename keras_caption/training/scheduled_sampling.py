@@ -4,9 +4,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.compilation import setting_of
+from keras_caption.base.compilation import setting_of
+from keras_caption.base.keras_overrides import CalledWithDicts, ReplicaTraining
 from keras_caption.decoding import scheduled_sampling
-from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
 
 
 class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):

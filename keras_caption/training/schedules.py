@@ -3,7 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.arguments import (
+from keras_caption.base.arguments import (
     Count,
     NotNegative,
     Positive,
@@ -11,7 +11,7 @@ from keras_caption.arguments import (
     ShareAboveZero,
     check,
 )
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 
 
 @keras.saving.register_keras_serializable("keras_caption")

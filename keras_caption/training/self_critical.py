@@ -4,27 +4,27 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.arguments import (
+from keras_caption.base.arguments import (
     CountOrZero,
     Positive,
     Samples,
     Share,
     check,
 )
-from keras_caption.compilation import shapes_may_change
+from keras_caption.base.compilation import shapes_may_change
+from keras_caption.base.errors import InputError, need_backend
+from keras_caption.base.keras_overrides import ReplicaTraining
+from keras_caption.base.replicas import (
+    part_of_mean,
+    place_among_replicas,
+    sum_over_replicas,
+)
 from keras_caption.decoding import Decoding, sample
 from keras_caption.decoding.hook import with_hooks_everywhere
 from keras_caption.decoding.random_numbers import uniform_numbers
 from keras_caption.decoding.rules import forbidden_log_probs
 from keras_caption.decoding.search import repeat_rows
-from keras_caption.errors import InputError, need_backend
-from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import SequenceCrossEntropy
-from keras_caption.replicas import (
-    part_of_mean,
-    place_among_replicas,
-    sum_over_replicas,
-)
 from keras_caption.rewards import reads_of
 from keras_caption.text import BOS, EOS, PAD
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from keras_caption.errors import InputError, missing_extras
+from keras_caption.base.errors import InputError, missing_extras
 
 
 def make_strategy(name: str) -> Any:
@@ -55,7 +55,7 @@ def wait_for_all(strategy: Any) -> None:
     """
     import tensorflow as tf
 
-    from keras_caption.replicas import sum_over_replicas
+    from keras_caption.base.replicas import sum_over_replicas
 
     # A sum over replicas returns only when every worker has sent its part.
     def meet():

@@ -8,11 +8,27 @@ from typing import Any, ClassVar
 import keras
 
 from keras_caption import models
-from keras_caption.compilation import uses_xla
-from keras_caption.errors import input_errors
+from keras_caption.base.compilation import uses_xla
+from keras_caption.base.errors import input_errors
+from keras_caption.base.registration import Registry
 from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.models.task_model import TaskModel
 from keras_caption.training.run_directory import RunDirectory
+
+EXAMPLES_AT_ONCE = 50  # in a batch of the evaluation
+# Files that runs of all tasks have: the first and the last of `Task.files`.
+MODEL_FILES = {
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
+}
+RECORD_FILES = {
+    "report.html": "a report of the run, for a browser",
+    "README.md": "the model card, for people and for hubs",
+    "config.json": "the configuration of the run",
+}
+# What shows and scores the test split of a task's runs, modules by name.
+REPORTS = Registry("reports")
 
 
 class Task(abc.ABC):

@@ -4,8 +4,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.compilation import compile_function
-from keras_caption.progress import progress
+from keras_caption.base.compilation import compile_function
+from keras_caption.base.progress import progress
 
 
 class ValidationLoss:

@@ -16,13 +16,13 @@ import pytest
 import tensorflow as tf
 from conftest import tiny
 from few_sentences import captioner_of_few
+from keras_caption.bulk import Job
 from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
-from keras_caption.bulk import Job
-from keras_caption.bulk.answers import Answers
-from keras_caption.bulk.shards import size_of_shards
+from keras_caption.apps.bulk.answers import Answers
+from keras_caption.apps.bulk.shards import size_of_shards
 from keras_caption.commands import main
 from keras_caption.datasets import registry
 
@@ -106,8 +106,8 @@ def rows_of_folder(folder):
 # Captions records, and is killed within its fourth shard.
 KILLED = """
 import os, signal, sys
-from keras_caption.bulk.answers import Answers
-from keras_caption.bulk.shards import size_of_shards
+from keras_caption.apps.bulk.answers import Answers
+from keras_caption.apps.bulk.shards import size_of_shards
 from keras_caption.commands import main
 answer, begun = Answers.__call__, []
 
@@ -330,7 +330,7 @@ def test_questions_about_photos_are_answered(folder, tmp_path, capsys, monkeypat
     options = ["--n_best=2", f"--model={tmp_path / 'model.keras'}"]
     registers = 'import keras_caption as kc\nkc.datasets.register("of_bulk", print)\n'
     (tmp_path / "mine.py").write_text(registers)  # which fails if it is run twice
-    monkeypatch.setattr(registry, "DATASETS", registry.DATASETS.copy())
+    monkeypatch.setattr(registry, "DATASETS", {**registry.DATASETS})
     options.append(f"--import={tmp_path / 'mine.py'}")
     options += [f"--detector={folder / 'yolox.keras'}", f"--output={tmp_path / 'a'}"]
     code, printed, _ = call(capsys, "answer", tmp_path / "questions.csv", *options)

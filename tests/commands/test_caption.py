@@ -17,24 +17,24 @@ import numpy as np
 import pyexiv2
 import pytest
 from conftest import data_folder
+from keras_caption.objects import LiteClassifier
+from keras_caption.results import open_caption_file
 from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from experiments import gallery
-from keras_caption.atomic import exclusive_file
-from keras_caption.bulk.rows import row_of
+from keras_caption.apps.bulk.rows import row_of
+from keras_caption.apps.objects import added_details as details
+from keras_caption.apps.objects.detectors import photo_classifier
+from keras_caption.apps.report.results.contact_sheet import HEAD, figure_of
+from keras_caption.apps.serve.client import prediction_of
+from keras_caption.apps.serve.service import to_json
+from keras_caption.base.atomic import exclusive_file
 from keras_caption.commands import caption, main
+from keras_caption.export import engine_cache
 from keras_caption.features import efficientnet_lite
 from keras_caption.formats.photo_metadata import describe_photo
-from keras_caption.objects import LiteClassifier
-from keras_caption.objects.detectors import photo_classifier
-from keras_caption.predict import details
-from keras_caption.results import open_caption_file
-from keras_caption.results.contact_sheet import HEAD, figure_of
-from keras_caption.serving import engine_cache
-from keras_caption.serving.client import prediction_of
-from keras_caption.serving.service import to_json
 
 
 @pytest.fixture(scope="module")

@@ -20,11 +20,11 @@ import tensorflow as tf
 from conftest import PROJECT
 
 import keras_caption as kc
-from keras_caption.atomic import exclusive
+from keras_caption.apps.report.tasks import captioning
+from keras_caption.base.atomic import exclusive
 from keras_caption.commands import COMMANDS, main, run
 from keras_caption.evaluation import metric
 from keras_caption.models.initializers import INITIALIZATION_VERSION
-from keras_caption.tasks.reports import captioning
 from keras_caption.training.commit import commit
 
 EPOCHS = 4
@@ -35,7 +35,7 @@ import sys
 sys.path[:0] = ["tests", "tests/helpers"]
 import conftest
 from keras_caption import commands, evaluation, serving
-from keras_caption.tasks.reports import captioning
+from keras_caption.apps.report.tasks import captioning
 captioning.draw_attention = lambda *_: None
 captioning.summaries = lambda *_: {}
 evaluation.score = lambda *_: ({}, {})

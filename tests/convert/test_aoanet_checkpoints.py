@@ -8,10 +8,10 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from keras_caption.convert import convert_aoanet, read_infos
 
 import keras_caption as kc
 from keras_caption.commands import main
-from keras_caption.convert import convert_aoanet, read_infos
 
 DIM, EMBEDDING, HEADS, REGION_DIM = 16, 12, 4, 10
 WORDS = [f"w{i}" for i in range(14)] + ["UNK"] + [f"x{i}" for i in range(3)]

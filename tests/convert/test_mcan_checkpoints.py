@@ -6,10 +6,10 @@ import keras
 import numpy as np
 import pytest
 import torch_files
+from keras_caption.convert import convert_mcan
 
 import keras_caption as kc
 from keras_caption.commands import main
-from keras_caption.convert import convert_mcan
 
 DIM, HEADS, LAYERS, EMBEDDING, REGION_DIM = 12, 3, 3, 7, 5
 HIDDEN, POOLING, FUSION = 20, 9, 14

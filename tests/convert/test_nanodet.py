@@ -5,10 +5,10 @@ import shutil
 import numpy as np
 import pytest
 from conftest import data_folder
+from keras_caption.objects import NanoDet, load_detector
 
 import keras_caption as kc
 from keras_caption.commands import main
-from keras_caption.objects import NanoDet, load_detector
 
 NAME = "nanodet-plus-m-1.5x_416_int8"
 # Of cells of all strides for `pattern`: three scores and four logits, by the package

@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 from conftest import PROJECT, read_oracle
 from keras import ops
-
-import keras_caption as kc
-from keras_caption.commands import main
 from keras_caption.convert import (
     convert_joeynmt,
     convert_luo_transformer,
@@ -24,7 +21,10 @@ from keras_caption.convert import (
     read_marian,
     read_tensors,
 )
-from keras_caption.convert.marian import make_tokenizer
+
+import keras_caption as kc
+from keras_caption.apps.convert.marian import make_tokenizer
+from keras_caption.commands import main
 from keras_caption.text import BOS, EOS, PAD, UNK
 
 

@@ -12,8 +12,8 @@ from tensorflow_datasets.core.download.checksums import UrlInfo
 from tensorflow_datasets.core.download.download_manager import NonMatchingChecksumError
 
 import keras_caption as kc
+from keras_caption.apps.scenes.scenes.builder import Scenes, ScenesConfig
 from keras_caption.datasets.building import build
-from keras_caption.synthetic.scenes.builder import Scenes, ScenesConfig
 
 SMALL = ScenesConfig(name="small", train=3, val=1, test=1)
 ENDLESS = """

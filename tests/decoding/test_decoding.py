@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from conftest import random_images, tiny
 from keras import ops
+from keras_caption.compilation import constant_shapes
 
 import keras_caption as kc
-from keras_caption.compilation import constant_shapes
 from keras_caption.decoding import (
     Decoding,
     beam_search,

@@ -16,7 +16,7 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 
 pytest.importorskip("gradio")
-uploads = pytest.importorskip("keras_caption.demo.uploads")
+uploads = pytest.importorskip("keras_caption.apps.serve.demo.uploads")
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = pathlib.Path("/usr/bin/chromium")
 SHORT = kc.decoding.Decoding(min_length=2, max_length=4)

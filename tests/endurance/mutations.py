@@ -32,12 +32,12 @@ DECODER = "layers/transformer_decoder_block.py", HEADS
 OPTION = "decoding/test_references.py::test_every_option_is_its_reference[{}]".format
 BEAM = "decoding/beam.py", "decoding/test_decoding.py -k beam"
 SCST = "training/self_critical.py", "training/test_self_critical.py -k gradient"
-MEANS = "replicas.py", "training/test_self_critical.py -k gradient"
+MEANS = "base/replicas.py", "training/test_self_critical.py -k gradient"
 CIDER = "rewards/cider_d.py", "rewards/test_cider_d.py -k pycocoevalcap"
 TRAINING = "training/test_training.py"
 NEED_EVIDENCE = "objects/test_evidence.py -k need_evidence"
-EVIDENCE = "objects/evidence.py", NEED_EVIDENCE
-CONTEXT = "objects/evidence_context.py", NEED_EVIDENCE
+EVIDENCE = "apps/objects/evidence.py", NEED_EVIDENCE
+CONTEXT = "apps/objects/evidence_context.py", NEED_EVIDENCE
 ADMISSIBLE = "objects/test_evidence.py -k nothing_else"
 
 MUTATIONS = [  # (file, tests), text, replacement
@@ -175,12 +175,12 @@ MUTATIONS = [  # (file, tests), text, replacement
     (EVIDENCE, 'evidence["boxes"] <= most', 'evidence["several"] <= most'),
     (EVIDENCE, "boxes <= most)", "counts <= most)"),
     (
-        ("objects/evidence_grammar.py", ADMISSIBLE),
+        ("apps/objects/evidence_grammar.py", ADMISSIBLE),
         "index + 1 + self.to_end < tokens.shape[1]",
         "index < tokens.shape[1]",
     ),
     (
-        ("objects/evidence.py", ADMISSIBLE),
+        ("apps/objects/evidence.py", ADMISSIBLE),
         "index, state), scores, NEG_INF)",
         "index, state), scores, scores - 1e6)",
     ),
@@ -203,12 +203,12 @@ MUTATIONS = [  # (file, tests), text, replacement
         "ratio - 1.0",
     ),
     (
-        ("objects/object_answers.py", "objects/test_object_answers.py"),
+        ("apps/objects/object_answers.py", "objects/test_object_answers.py"),
         "missed / (1 + missed)",
         "missed",
     ),
     (
-        ("rewards/object_truth.py", "rewards/test_object_truth.py -k definition"),
+        ("apps/objects/object_truth.py", "rewards/test_object_truth.py -k definition"),
         "2.0 * true - stated",
         "true - stated",
     ),

@@ -36,9 +36,8 @@ import warnings
 import numpy as np
 import pyexiv2
 from full_disk import mounted
-from PIL import Image, ImageCms, ImageSequence, PngImagePlugin
-
 from keras_caption.results import PhotoMetadata
+from PIL import Image, ImageCms, ImageSequence, PngImagePlugin
 
 CAPTION = "a dog on a couch"
 OPERATIONS = (

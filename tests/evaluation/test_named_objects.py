@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from experiments.unsure import calibrate
+from keras_caption.apps.objects.object_words import least_score
 from keras_caption.evaluation import (
     colour_agreement,
     named_colours,
@@ -9,7 +10,6 @@ from keras_caption.evaluation import (
     object_agreement,
     object_scores,
 )
-from keras_caption.objects.object_words import least_score
 
 
 @pytest.mark.parametrize(

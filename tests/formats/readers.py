@@ -30,13 +30,15 @@ import pyarrow.parquet as pq
 import region_files
 import tensorflow as tf
 import torch_files
+from keras_caption.prepare import list_images, records_of_arrow, records_of_photos
 from safetensors.numpy import save_file
 
 import keras_caption as kc
-from keras_caption.bulk.shards import plan
+from keras_caption.apps.bulk.shards import plan
+from keras_caption.apps.objects.lite_yolox import write_yolox
+from keras_caption.base.errors import InputError
 from keras_caption.datasets import coco_objects, load_parallel
 from keras_caption.datasets.coco import CocoFiles
-from keras_caption.errors import InputError
 from keras_caption.formats import apart, detector_files, lmdb_regions
 from keras_caption.formats.arrow_folder import open_arrow
 from keras_caption.formats.caption_rows import read_caption_rows
@@ -64,8 +66,6 @@ from keras_caption.formats.runs import read_finished, read_history
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.formats.vqa_results import read_vqa_results
 from keras_caption.formats.vsr import read_vsr
-from keras_caption.objects.lite_yolox import write_yolox
-from keras_caption.prepare import list_images, records_of_arrow, records_of_photos
 from keras_caption.rewards import DocumentFrequencies
 from keras_caption.text import Vocabulary
 

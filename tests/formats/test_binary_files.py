@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import keras_caption as kc
-from keras_caption.atomic import exclusive
+from keras_caption.base.atomic import exclusive
 from keras_caption.formats.faults import reason_of
 
 SIZE = (200, 100)

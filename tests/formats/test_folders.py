@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 import keras_caption as kc
-from keras_caption.bulk.shards import plan
+from keras_caption.apps.bulk.shards import plan
 from keras_caption.datasets import CocoFiles
 from keras_caption.features import find_clips, find_photos
 from keras_caption.formats.caption_texts import read_caption_texts

@@ -8,15 +8,15 @@ import struct
 import numpy as np
 import pyexiv2
 import pytest
+from keras_caption.results import PhotoMetadata
 from PIL import Image, PngImagePlugin
 
 import keras_caption as kc
-from keras_caption.atomic import exclusive_file, replacing
+from keras_caption.base.atomic import exclusive_file, replacing
 from keras_caption.formats.photo_metadata import (
     EMPTY_SIDECAR,
     is_described,
 )
-from keras_caption.results import PhotoMetadata
 
 NOISE = np.random.default_rng(0).integers(0, 256, (40, 48, 4)).astype("uint8")
 SIDECAR = EMPTY_SIDECAR

@@ -14,8 +14,8 @@ import pytest
 import tensorflow as tf
 
 import keras_caption as kc
-from keras_caption.bulk.files import read_file
-from keras_caption.bulk.shards import plan
+from keras_caption.apps.bulk.files import read_file
+from keras_caption.apps.bulk.shards import plan
 from keras_caption.formats import record_files
 from keras_caption.formats.record_files import parts_of_file, read_part
 

@@ -4,9 +4,9 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch_files
+from keras_caption.convert import read_tensors
 
 import keras_caption as kc
-from keras_caption.convert import read_tensors
 
 
 @pytest.mark.parametrize("is_archive", [True, False])

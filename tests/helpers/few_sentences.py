@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 from conftest import tiny
+from keras_caption.objects import CATEGORIES
 
 import keras_caption as kc
-from keras_caption.objects import CATEGORIES
 from keras_caption.text import BOS, EOS
 
 FEW = kc.text.Vocabulary(

@@ -1,9 +1,9 @@
 """Finished runs of photos that are made up, without training."""
 
 import numpy as np
-
 from keras_caption.results import Attention, Example, Line, Outcome
-from keras_caption.tasks.run_report import FinishedRun
+
+from keras_caption.apps.report.run_report import FinishedRun
 
 WORDS = ["a", "</script>", "ball"]
 

@@ -10,7 +10,7 @@ from matplotlib import font_manager
 from matplotlib.figure import Figure
 
 import keras_caption as kc
-from keras_caption.visualization.drawing import frame_boxes
+from keras_caption.apps.report.visualization.drawing import frame_boxes
 
 LENGTHS = (5, 3, 1)
 

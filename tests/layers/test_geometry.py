@@ -4,7 +4,7 @@ import pytest
 import reference
 from conftest import random_boxes
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.layers import (
     BoxEncoding,
     GeometryAwareSelfAttention,

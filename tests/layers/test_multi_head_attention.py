@@ -5,7 +5,7 @@ import reference
 from conftest import random_boxes
 from keras import ops
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.layers import (
     AdditiveScore,
     GeometryAwareSelfAttention,

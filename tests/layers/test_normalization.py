@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import reference
 
-from keras_caption.errors import InputError
+from keras_caption.base.errors import InputError
 from keras_caption.layers import InstanceNormalization, MultiHeadAttention
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import yaml
 from conftest import PROJECT, tiny
+from keras_caption.objects import Yolox
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
@@ -22,7 +23,6 @@ from keras_caption.commands import main
 from keras_caption.decoding import Decoding
 from keras_caption.formats import built_in
 from keras_caption.models.cards import MEASURED, card_of, limits_of, write_card
-from keras_caption.objects import Yolox
 
 ADDRESS = "hf://someone/captioner"
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import random_images, read_oracle, tiny
+from keras_caption.convert import convert_mcan
 
 import keras_caption as kc
-from keras_caption.convert import convert_mcan
+from keras_caption.apps.report.tasks import question_answering as report
 from keras_caption.losses import AnswerCrossEntropy
-from keras_caption.tasks.reports import question_answering as report
 
 WORDS = [f"w{i}" for i in range(23)]
 ANSWERS = [f"a{i}" for i in range(20)]

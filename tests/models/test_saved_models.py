@@ -1,10 +1,12 @@
 import keras
+import numpy as np
 import pytest
-from conftest import PROJECT, tiny
+from conftest import PROJECT, read_oracle, tiny
+from keras_caption.synthetic import Scenes, ScenesConfig
 
 import keras_caption as kc
+from keras_caption.apps.scenes import scenes
 from keras_caption.formats import keras_files
-from keras_caption.synthetic import Scenes, ScenesConfig, scenes
 
 # What a user's words may look like to a reader of configurations.
 WORDS = [
@@ -49,6 +51,34 @@ def test_what_save_writes_load_reads(make, tmp_path, monkeypatch):
     ):
         assert again.tokenizers == model.tokenizers
         assert getattr(again, "answers", None) == getattr(model, "answers", None)
+
+
+OF_0_1 = PROJECT / "tests" / "oracles" / "saved_by_0_1"
+SENTENCES = ["der hund", "katze die katze"]
+
+
+@pytest.mark.parametrize("name", ["ngsan", "transformer"])
+def test_what_version_0_1_saved_generates_as_it_did(name):
+    oracle = read_oracle("saved_by_0_1")
+    model = kc.models.load(OF_0_1 / f"{name}.keras")
+    images = {key: oracle[key] for key in ("regions", "boxes")}
+    raw = images if name == "ngsan" else SENTENCES
+    memory = model.encode(model.read(model.to_batch(raw)))
+    logits = model.logits(oracle["tokens"], memory)
+    np.testing.assert_allclose(logits, oracle[f"{name}_logits"], atol=1e-4)
+    tokens, scores = model.generate_tokens(raw, beam_size=2, max_length=8)
+    np.testing.assert_array_equal(tokens, oracle[f"{name}_tokens"])
+    np.testing.assert_allclose(scores, oracle[f"{name}_scores"], atol=1e-4)
+
+
+def test_what_version_0_1_saved_answers_as_it_did():
+    oracle = read_oracle("saved_by_0_1")
+    model = kc.models.load(OF_0_1 / "mcan.keras")
+    images = {key: oracle[key] for key in ("regions", "boxes")}
+    best = model.answer_n_best(images, ["is it a dog", "a dog"], 3)
+    assert [[text for text, _ in x] for x in best] == oracle["mcan_answers"].tolist()
+    scores = [[score for _, score in x] for x in best]
+    np.testing.assert_allclose(scores, oracle["mcan_scores"], atol=1e-5)
 
 
 def test_the_trained_model_of_the_repository_captions_new_scenes(tmp_path):

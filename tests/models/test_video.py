@@ -10,8 +10,8 @@ from conftest import check_trains_and_saves, tiny
 from keras import ops
 
 import keras_caption as kc
-from keras_caption.tasks.reports.captioning_examples import attention_of_captions
-from keras_caption.visualization.attention import own_panels
+from keras_caption.apps.report.tasks.captioning_examples import attention_of_captions
+from keras_caption.apps.report.visualization.attention import own_panels
 
 FRAME_DIM = 6
 NAMES = "video_transformer", "video_nsa", "video_base", "video_aoa"

@@ -7,12 +7,6 @@ import onnx_detectors
 import pytest
 import tensorflow as tf
 from conftest import data_folder, tiny
-from retinanet import small_retinanet
-from yolox_file import photo, white_yolox
-
-import keras_caption as kc
-from keras_caption.decoding import compile_function
-from keras_caption.formats import apart
 from keras_caption.objects import (
     CATEGORIES,
     HubDetector,
@@ -20,9 +14,15 @@ from keras_caption.objects import (
     Yolox,
     load_detector,
 )
-from keras_caption.objects.categories import COCO_IDS
-from keras_caption.objects.suppression import Suppression
-from keras_caption.prepare.photos import ObjectExamples
+from retinanet import small_retinanet
+from yolox_file import photo, white_yolox
+
+import keras_caption as kc
+from keras_caption.apps.objects.suppression import Suppression
+from keras_caption.apps.prepare.photos import ObjectExamples
+from keras_caption.decoding import compile_function
+from keras_caption.formats import apart
+from keras_caption.formats.coco_categories import COCO_IDS
 
 WIDTH = {"alpha": 0.25}
 

@@ -19,13 +19,13 @@ from few_sentences import (
     ranked,
 )
 from keras import ops
+from keras_caption.objects import CATEGORIES, ObjectEvidence
 
 import keras_caption as kc
+from keras_caption.apps.objects.evidence_table import read_table
+from keras_caption.apps.objects.object_words import NOUN, mentions, said_several
 from keras_caption.decoding import Decoding
-from keras_caption.objects import CATEGORIES, ObjectEvidence
-from keras_caption.objects.evidence_table import read_table
-from keras_caption.objects.object_words import NOUN, mentions, said_several
-from keras_caption.serving.signatures import endpoints_of
+from keras_caption.export.signatures import endpoints_of
 from keras_caption.text import BOS, EOS, PAD, UNK
 
 UNSUPPORTED = ("green", "window", "behind", "running")

@@ -5,10 +5,11 @@ import hashlib
 import numpy as np
 import onnx_detectors
 import pytest
+from keras_caption.objects import EngineDetector, LiteDetector
 
 import keras_caption as kc
-from keras_caption.objects import EngineDetector, LiteDetector, yolox_download
-from keras_caption.serving import engine_cache
+from keras_caption.apps.objects import yolox_download
+from keras_caption.export import engine_cache
 
 pytest.importorskip("ai_edge_litert")
 pytest.importorskip("onnxruntime")

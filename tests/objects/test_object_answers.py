@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_caption.objects.object_answers import is_contradicted, presence_of
+from keras_caption.apps.objects.object_answers import is_contradicted, presence_of
 
 OBJECTS = [
     {"category": category, "score": score}

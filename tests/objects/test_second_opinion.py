@@ -3,18 +3,18 @@ import importlib.util
 import numpy as np
 import pytest
 from conftest import data_folder
-from yolox_file import white_yolox
-
-from keras_caption.features import efficientnet_lite
-from keras_caption.models.members import are_same
 from keras_caption.objects import (
     CATEGORIES,
     ObjectDetector,
     SecondOpinion,
     load_detector,
 )
-from keras_caption.objects.detectors import photo_classifier
-from keras_caption.objects.imagenet_names import imagenet_names
+from yolox_file import white_yolox
+
+from keras_caption.apps.objects.detectors import photo_classifier
+from keras_caption.apps.objects.imagenet_names import imagenet_names
+from keras_caption.features import efficientnet_lite
+from keras_caption.models.members import are_same
 
 WHOLE, HALF = (0, 0, 1, 1), (0.5, 0, 1, 1)
 GOLDEN, LABRADOR, BROWN_BEAR, KOALA, SWING = 207, 208, 294, 105, 843

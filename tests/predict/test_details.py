@@ -5,17 +5,17 @@ import json
 
 import numpy as np
 import pytest
-
 from keras_caption.objects import CATEGORIES, SecondOpinion
-from keras_caption.objects.coloured_objects import shares_of_colours as in_graphs
-from keras_caption.objects.details import COLOUR, admits, details
-from keras_caption.objects.object_colours import likely_colour, shares_of_colours
-from keras_caption.objects.places import PLACES, likely_places
-from keras_caption.predict import Prediction
-from keras_caption.predict.description import article, describe, plural
-from keras_caption.predict.details import add_details
 
-FILE = importlib.resources.files("keras_caption.objects") / "details.npz"
+from keras_caption.apps.objects.added_details import add_details
+from keras_caption.apps.objects.coloured_objects import shares_of_colours as in_graphs
+from keras_caption.apps.objects.description import article, describe, plural
+from keras_caption.apps.objects.details import COLOUR, admits, details
+from keras_caption.apps.objects.object_colours import likely_colour, shares_of_colours
+from keras_caption.apps.objects.places import PLACES, likely_places
+from keras_caption.predict import Prediction
+
+FILE = importlib.resources.files("keras_caption.apps.objects") / "details.npz"
 GRASS = [{"name": "grass", "phrase": "on grass", "probability": 0.95}]
 SWING = [{"name": "swing", "kind": "thing", "probability": 0.7}]
 

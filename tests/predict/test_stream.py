@@ -9,7 +9,7 @@ import pytest
 from conftest import PROJECT, random_images, tiny
 
 import keras_caption as kc
-from keras_caption.errors import NoTextError
+from keras_caption.base.errors import NoTextError
 from keras_caption.predict import Columns, Example, Fault, Prediction, RecordPredictor
 from keras_caption.predict import batches as loop
 

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 import keras_caption as kc
+from keras_caption.apps.prepare.own_captions import split_by_hash
 from keras_caption.formats import img2dataset
 from keras_caption.formats.coco import read_domains
-from keras_caption.prepare.own_captions import split_by_hash
 
 
 @pytest.fixture

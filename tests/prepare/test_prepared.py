@@ -11,8 +11,8 @@ from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
+from keras_caption.apps.prepare.photos import PhotoExamples
 from keras_caption.evaluation import metric
-from keras_caption.prepare.photos import PhotoExamples
 
 SPLITS = ["train"] * 7 + ["val"] * 2 + ["test"] * 2
 

@@ -20,7 +20,7 @@ from video_files import (
 )
 
 import keras_caption as kc
-from keras_caption.serving.generation import generation_endpoints
+from keras_caption.export.generation import generation_endpoints
 
 
 def test_features_are_sampled_and_problems_counted(call_script, rng, tmp_path):

@@ -25,7 +25,7 @@ from region_files import (
 )
 
 import keras_caption as kc
-from keras_caption.prepare.matching import match
+from keras_caption.apps.prepare.matching import match
 
 DIM = 5
 IDS = [42, 7, 139]

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import tiny
+from keras_caption.objects import CATEGORIES
 
 import keras_caption as kc
-from keras_caption.objects import CATEGORIES
-from keras_caption.objects.object_words import CATEGORY, NOUN, PATTERN, PLURALS
+from keras_caption.apps.objects.object_words import CATEGORY, NOUN, PATTERN, PLURALS
 from keras_caption.text import BOS, EOS, PAD
 
 VOCABULARY = kc.text.Vocabulary.build(

@@ -9,9 +9,9 @@ import socket
 import httpx
 import openai
 import pytest
-
 from keras_caption.serving import Limits, Prediction, Server
-from keras_caption.serving.records import photo_of
+
+from keras_caption.apps.serve.records import photo_of
 
 PHOTO = b"\xff\xd8photo"
 URI = f"data:image/jpeg;base64,{base64.b64encode(PHOTO).decode()}"

@@ -22,7 +22,7 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 from keras_caption.commands import main
 from keras_caption.commands.serve import make_parser, read_config
-from keras_caption.serving.signatures import signatures_of
+from keras_caption.export.signatures import signatures_of
 
 DEPLOY = PROJECT / "deploy"
 PHOTOS = {"dog.png": [(1, 1)], "dogs.png": [(1, 1), (4, 5)]}

@@ -12,10 +12,10 @@ from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
+from keras_caption.apps.serve.server import load_predictor
 from keras_caption.commands import main
+from keras_caption.export.engine_cache import engine_of
 from keras_caption.formats.engine_files import openvino_core
-from keras_caption.serving.engine_cache import engine_of
-from keras_caption.serving.server import load_predictor
 
 PACKAGES = {
     "openvino": ["openvino"],

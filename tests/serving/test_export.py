@@ -18,8 +18,8 @@ from tensorflow_serving.apis import prediction_log_pb2
 import keras_caption as kc
 from keras_caption.decoding import Decoding
 from keras_caption.decoding.text_options import forbidden_tokens
-from keras_caption.serving.generation import generation_endpoints
-from keras_caption.serving.request_options import RequestOptions
+from keras_caption.export.generation import generation_endpoints
+from keras_caption.export.request_options import RequestOptions
 
 ANSWER = """
 import sys

@@ -9,8 +9,8 @@ from PIL import Image
 from yolox_file import white_yolox
 
 import keras_caption as kc
+from keras_caption.export.photos import decode_photos
 from keras_caption.features import read_photo, resize_photo
-from keras_caption.serving.photos import decode_photos
 
 SIZE = 24
 

@@ -6,14 +6,14 @@ import keras
 import numpy as np
 import pytest
 from conftest import random_images, tiny
+from keras_caption.compilation import compile_function
 from PIL import Image
 from yolox_file import photo, white_yolox
 
 import keras_caption as kc
-from keras_caption.compilation import compile_function
+from keras_caption.apps.objects.object_words import least_score
+from keras_caption.apps.serve.records import clip_of
 from keras_caption.models import generation
-from keras_caption.objects.object_words import least_score
-from keras_caption.serving.records import clip_of
 
 QUESTION = kc.text.QuestionTokenizer(["is", "it", "red"])
 

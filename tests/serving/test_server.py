@@ -22,16 +22,16 @@ import httpx
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras_caption.serving import Client, Limits, Prediction, Server, ServerError
 
 import keras_caption as kc
+from keras_caption.apps.serve.batcher import Batcher
+from keras_caption.apps.serve.client import record_of
+from keras_caption.apps.serve.service import Service
 from keras_caption.commands import main
 from keras_caption.commands.serve import make_parser, read_config
+from keras_caption.export.signature import Signature
 from keras_caption.formats.deadline import check_time
-from keras_caption.serving import Client, Limits, Prediction, Server, ServerError
-from keras_caption.serving.batcher import Batcher
-from keras_caption.serving.client import record_of
-from keras_caption.serving.service import Service
-from keras_caption.serving.signature import Signature
 
 NUMBERS = {"x": tf.TensorSpec((None, None), tf.float32, "x")}
 FILES = {"image_bytes": tf.TensorSpec((None,), tf.string, "image_bytes")}
@@ -585,8 +585,8 @@ def test_one_model_reads_while_another_is_given_photos_without_end(tmp_path):
 
 
 def test_who_sends_slowly_keeps_nobody_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_caption.serving.server.HEAD_SECONDS", 0.5)
-    monkeypatch.setattr("keras_caption.serving.server.REST_SECONDS", 0.2)
+    monkeypatch.setattr("keras_caption.apps.serve.server.HEAD_SECONDS", 0.5)
+    monkeypatch.setattr("keras_caption.apps.serve.server.REST_SECONDS", 0.2)
     limits = Limits(max_requests=1, timeout=2.0, max_body=1000)
     with serve(tmp_path, limits=limits).serving() as url:
         address = "127.0.0.1", int(url.rpartition(":")[2])
@@ -617,7 +617,7 @@ def test_who_sends_slowly_keeps_nobody_out(tmp_path, monkeypatch):
 
 
 def test_an_answer_that_nobody_reads_is_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_caption.serving.server.HEAD_SECONDS", 0.3)
+    monkeypatch.setattr("keras_caption.apps.serve.server.HEAD_SECONDS", 0.3)
     body = json.dumps({"records": [{"x": "a" * 10**6}] * 16}).encode()
     head = "POST /v1/models/adder:answer HTTP/1.1\r\nHost: localhost\r\n"
     head += f"Content-Length: {len(body)}\r\n\r\n"
@@ -920,7 +920,7 @@ def wrong():
 
 
 def test_a_wrong_answer_is_one_sentence_in_time(wrong, monkeypatch):
-    monkeypatch.setattr("keras_caption.serving.client.MAX_ANSWER", 10**7)
+    monkeypatch.setattr("keras_caption.apps.serve.client.MAX_ANSWER", 10**7)
     text = {"text": "a dog", "score": -1.0}
     contents = [
         *(b"", b"<html>", b"[]", b"null", b"{}", b'{"predictions": 1}', b"[" * 10**5),

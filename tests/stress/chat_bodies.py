@@ -39,8 +39,8 @@ from openai.types.responses import response_create_params  # noqa: E402
 from PIL import Image  # noqa: E402
 from test_chat import serving  # noqa: E402
 
-from keras_caption.serving import chat_completions, responses  # noqa: E402
-from keras_caption.serving import ollama as ollama_api  # noqa: E402
+from keras_caption.apps.serve import chat_completions, responses  # noqa: E402
+from keras_caption.apps.serve import ollama as ollama_api  # noqa: E402
 
 REFERENCE = re.compile(r'"\$ref": "#/\$defs/([^"]+)"')
 MODEL = "answerer"  # which reads a question and a photo

@@ -36,12 +36,12 @@ import region_files  # noqa: E402
 from mutations import mutate_bytes  # noqa: E402
 
 import keras_caption as kc  # noqa: E402
-from keras_caption.caches import Cache  # noqa: E402
+from keras_caption.base.caches import Cache  # noqa: E402
+from keras_caption.export import engine_cache  # noqa: E402
 from keras_caption.formats import apart, built_in  # noqa: E402
 from keras_caption.formats.detector_files import open_detector  # noqa: E402
 from keras_caption.formats.engine_files import engine_file  # noqa: E402
 from keras_caption.formats.region_files import open_regions  # noqa: E402
-from keras_caption.serving import engine_cache  # noqa: E402
 
 ENDED = re.compile(r"ended the process by \w+|was not read within|MemoryError")
 

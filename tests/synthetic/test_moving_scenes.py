@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
+from keras_caption.synthetic import MovingScenes, MovingScenesConfig
 
 import keras_caption as kc
+from keras_caption.apps.scenes import moving_scenes
+from keras_caption.apps.scenes.moving_scenes.clip import DIRECTIONS
+from keras_caption.apps.scenes.moving_scenes.features import FRAME_DIM, clip_features
+from keras_caption.apps.scenes.moving_scenes.rendering import render
 from keras_caption.commands.configuration import make_config
-from keras_caption.synthetic import MovingScenes, MovingScenesConfig, moving_scenes
-from keras_caption.synthetic.moving_scenes.clip import DIRECTIONS
-from keras_caption.synthetic.moving_scenes.features import FRAME_DIM, clip_features
-from keras_caption.synthetic.moving_scenes.rendering import render
 
 SPLITS = {"train": 12, "val": 3, "test": 4}
 

@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from keras_caption.synthetic.scenes.language import plural
-from keras_caption.synthetic.scenes.questions import QUESTIONS, ask
-from keras_caption.synthetic.scenes.scene import (
+from keras_caption.apps.scenes.scenes.language import plural
+from keras_caption.apps.scenes.scenes.questions import QUESTIONS, ask
+from keras_caption.apps.scenes.scenes.scene import (
     COLOURS,
     KINDS,
     SceneObject,

@@ -1,9 +1,9 @@
-from keras_caption.synthetic.scene_sentences import (
+from keras_caption.apps.scenes.scene_sentences import (
     SceneSentences,
     SceneSentencesConfig,
     sample_pair,
 )
-from keras_caption.synthetic.scene_sentences.german import (
+from keras_caption.apps.scenes.scene_sentences.german import (
     noun_phrase,
     prepositional_phrase,
 )

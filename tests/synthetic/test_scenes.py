@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+from keras_caption.synthetic import Scenes, ScenesConfig
 
 import keras_caption as kc
-from keras_caption.synthetic import Scenes, ScenesConfig, scenes
-from keras_caption.synthetic.scenes.scene import COLOURS, SceneObject
-from keras_caption.synthetic.statements import statements_of
+from keras_caption.apps.scenes import scenes
+from keras_caption.apps.scenes.scenes.scene import COLOURS, SceneObject
+from keras_caption.datasets.statements import statements_of
 
 SMALL = ScenesConfig(name="small", train=30, val=3, test=5)
 
@@ -51,7 +52,7 @@ def test_captions_are_true_and_of_all_categories():
 
 
 def as_read_back(example):
-    from keras_caption.synthetic.scenes.scene import KINDS
+    from keras_caption.apps.scenes.scenes.scene import KINDS
 
     return {
         "kind": [KINDS.index(o["kind"]) for o in example["objects"]],

@@ -3,11 +3,11 @@ import pytest
 import tensorflow as tf
 
 import keras_caption as kc
-from keras_caption.synthetic import scenes
-from keras_caption.synthetic.scenes.captions import describe
-from keras_caption.synthetic.scenes.language import NUMBERS
-from keras_caption.synthetic.scenes.scene import COLOURS, sample_scene
-from keras_caption.synthetic.scenes.statements import (
+from keras_caption.apps.scenes import scenes
+from keras_caption.apps.scenes.scenes.captions import describe
+from keras_caption.apps.scenes.scenes.language import NUMBERS
+from keras_caption.apps.scenes.scenes.scene import COLOURS, sample_scene
+from keras_caption.apps.scenes.scenes.statements import (
     KIND_OF,
     PLACE_OF,
     RELATION_OF,

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import keras_caption as kc
+from keras_caption.apps.report.tasks import captioning as report
 from keras_caption.commands.configuration import make_config
 from keras_caption.datasets import registry
 from keras_caption.evaluation import metric
 from keras_caption.formats.items import read_items
 from keras_caption.tasks import Captioning
-from keras_caption.tasks.reports import captioning as report
 
 CAPTIONS = [["左边有一只猫。"], ["右边有两只小狗。"]]
 OPTIONS = {

@@ -7,19 +7,19 @@ import numpy as np
 import photo_runs
 import pytest
 from conftest import tiny
+from keras_caption.results import Example, Line
 from matplotlib.colors import to_hex
 from photo_runs import finished
 
 import keras_caption as kc
-from keras_caption.commands import figure
-from keras_caption.results import Example, Line
-from keras_caption.tasks.figures import (
+from keras_caption.apps.report.figures import (
     attention_figure,
     captions_figure,
     curves_figure,
 )
-from keras_caption.tasks.run_report import RunRecord
-from keras_caption.visualization import attention
+from keras_caption.apps.report.run_report import RunRecord
+from keras_caption.apps.report.visualization import attention
+from keras_caption.commands import figure
 
 
 def record(folder, scores, model="san", seed=0, objective="cross-entropy"):

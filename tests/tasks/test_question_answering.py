@@ -11,9 +11,9 @@ import pytest
 
 import keras_caption as kc
 from experiments.declining import thresholds_for
+from keras_caption.apps.report.tasks import question_answering as report
 from keras_caption.formats.items import read_items
 from keras_caption.tasks import QuestionAnswering
-from keras_caption.tasks.reports import question_answering as report
 
 TINY = {
     "data.images": "coco_objects",

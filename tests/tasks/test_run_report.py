@@ -7,12 +7,12 @@ import pathlib
 import numpy as np
 import photo_runs
 import pytest
+from keras_caption.results import Attention, Example, Line
 from photo_runs import finished
 
 import keras_caption as kc
-from keras_caption.atomic import write_json
-from keras_caption.results import Attention, Example, Line
-from keras_caption.tasks.run_report import write_report
+from keras_caption.apps.report.run_report import write_report
+from keras_caption.base.atomic import write_json
 
 CHROMIUM = "/usr/bin/chromium"
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import keras_caption as kc
-from keras_caption import progress
+from keras_caption.apps.report.tasks import translation as report
+from keras_caption.apps.report.tasks.translation_examples import attended
+from keras_caption.base import progress
 from keras_caption.formats.items import read_items
-from keras_caption.tasks.reports import translation as report
-from keras_caption.tasks.reports.translation_examples import attended
 
 WORDS = ["one", "two", "three", "four", "five", "six", "sev@@", "eight", "ni@@", "ten"]
 TINY = {

@@ -9,10 +9,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras_caption.objects import CATEGORIES
 
 import keras_caption as kc
 from keras_caption.decoding import Decoding
-from keras_caption.objects import CATEGORIES
 from keras_caption.text import EOS, PAD
 
 IMAGES, STEPS = 8, 4  # images of a batch, which four devices share; and its updates

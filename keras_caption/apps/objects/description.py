@@ -1,0 +1,244 @@
+"""Captions that say more: finer names, colours, places and things that were measured.
+
+A caption of detected objects names categories. Here words are inserted that something
+else measured, and every content word is linked to what admits it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_caption.apps.objects.evidence_table import implied_words
+from keras_caption.apps.objects.object_words import PATTERN, PLURALS, category_of
+from keras_caption.apps.objects.person_names import PERSON_NAMES
+from keras_caption.apps.objects.place_words import PLACES
+
+# Kinds of links.
+OBJECT, NAME, COLOUR, RELATION, PLACE, THING = (
+    *("object", "name", "colour", "relation", "place", "thing"),
+)
+Link = dict[str, Any]
+
+# A noun that words may be inserted before: an article or a number comes right before
+# it, so that it has no adjective.
+DETERMINERS = "a|an|the|two|three|four|some|several|many|of"
+PHRASE = re.compile(rf"\b(?P<first>{DETERMINERS}) (?P<noun>{PATTERN.pattern})(?!\S)")
+_VERBS = """
+sitting standing lying flying riding holding wearing playing skiing snowboarding
+skateboarding surfing
+"""
+_PREPOSITIONS = "next with on in at down near beside"
+# Words for relations of what stands before and after them.
+RELATIONS = frozenset(f"{_VERBS} {_PREPOSITIONS}".split())
+_COUNTING = """
+a an the two three four some several many group herd bunch couple pair of is are to each
+other top and
+"""
+# Words of captions that name nothing. One of them, or the end, follows the noun: in "a
+# dog house" the noun is another.
+FUNCTION = RELATIONS | frozenset(_COUNTING.split())
+# Words after which a place has been said, or would be said of the wrong thing: "a dog
+# on a couch on grass".
+LOCATED = {"on", "in", "at", "down", "near", "beside", "flying", "of"}
+# "of" is one but in these.
+COUNTED = re.compile(r"\ba (?:group|herd|bunch|couple|pair) of\b")
+NAMED_PLACES = {*implied_words(), *(word for x in PLACES for word in x)}
+# A caption that names no more than one kind of object, to which a thing may be added.
+BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.pattern})")
+IS_PLURAL = re.compile("(?<![su])s$")  # such as "sunglasses"
+VOWEL = re.compile("(?!uni[^mn]|us[eu]|eu)[aeiou]|hour|heir|honest", re.IGNORECASE)
+
+
+def describe(
+    caption: str,
+    objects: Sequence[Mapping[str, Any]],
+    places: Sequence[Mapping[str, Any]] = (),
+    things: Sequence[Mapping[str, Any]] = (),
+) -> tuple[str, list[Link]]:
+    """Inserts what was measured of a photo into its caption.
+
+    A noun gets the finer name of its objects, or else their colour, if all objects of
+    its category have the same one; a noun that is said twice gets it once, and one with
+    an adjective keeps that. A caption of one kind of object that has no place gets a
+    thing and a place. Words that captions of COCO's objects do not have, such as those
+    of another language, stay as they are, and nothing is added to such a caption.
+
+    Args:
+        caption: str, in lower case.
+        objects: Sequence of dict of `category`, `score` and `box`; and, where known,
+            `name` and `name_probability`, or `colour` and `colour_probability`.
+        places: Sequence of dict of `name`, the word for a place; `phrase`, such as "on
+            a beach"; and `probability`. The first one counts.
+        things: Sequence of dict of `name` and `probability`. The first one counts.
+
+    Returns:
+        str, and a list of dict of each content word, in their order: `word`; `start`,
+        int, its place in the text; `kind`, `"object"`, `"name"`, `"colour"`,
+        `"relation"`, `"place"` or `"thing"`; `probability`, float, the least one of
+        what admits the word; and `boxes`, list of the boxes that do. A word of the
+        whole photo has no boxes, and a word that nothing is known of no link.
+    """
+    text = _with_measured(caption, objects)
+    insertions = []
+    others, nouns = PATTERN.subn(" ", caption)
+    known = nouns and FUNCTION.issuperset(others.split())
+    if known and not NAMED_PLACES & {*caption.split()}:
+        if things and BARE.fullmatch(caption) and _is_new(things[0]["name"], objects):
+            name = things[0]["name"]
+            insertions.append((f" and {_before(name)}", name, THING, things[0]))
+        if places and not LOCATED & {*COUNTED.sub("", caption).split()}:
+            before, _, word = places[0]["phrase"].rpartition(" ")
+            insertions.append((f" {before} ", word, PLACE, places[0]))
+    added = []
+    for before, word, kind, measured in insertions:
+        text += before
+        added.append(_link(word, len(text), kind, [], [measured["probability"]]))
+        text += word
+    return text, sorted(links_of(text, objects) + added, key=lambda x: x["start"])
+
+
+def name_of(thing: Mapping[str, Any]) -> tuple[str, list[Link]]:
+    """A caption that is the name of one thing alone, and its link.
+
+    Args:
+        thing: As in `describe`.
+    """
+    name = thing["name"]
+    first = _before(name)
+    return first + name, [_link(name, len(first), THING, [], [thing["probability"]])]
+
+
+def _before(name):
+    """What stands before the name of one thing: an article and a space, or nothing."""
+    return "" if IS_PLURAL.search(name) else f"{article(name)} "
+
+
+def article(words: str) -> str:
+    """The indefinite article of words."""
+    return "an" if VOWEL.match(words) else "a"
+
+
+def plural(noun: str) -> str:
+    """The plural of a noun."""
+    if noun in PERSON_NAMES:
+        return PERSON_NAMES[noun].plural
+    if re.search("(?:s|x|z|ch|sh)$", noun):
+        return f"{noun}es"
+    return re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
+
+
+def _with_measured(caption, objects):
+    """The caption with finer names and colours of its objects."""
+    said = set()
+
+    def phrase(match):
+        category, words = category_of(match["noun"]), match["noun"]
+        after = match.string[match.end() :].split()[:1]
+        if category in said or not FUNCTION.issuperset(after):
+            return match[0]
+        of_category = [x for x in objects if x["category"] == category]
+        name, colour = _common(of_category, "name"), _common(of_category, "colour")
+        # "an espresso of coffee" is none.
+        if name and after != ["of"]:
+            words = plural(name) if words in PLURALS else name
+        elif colour:
+            words = f"{colour} {words}"
+        said.add(category)
+        first = match["first"]
+        return f"{article(words) if first in ('a', 'an') else first} {words}"
+
+    return PHRASE.sub(phrase, caption)
+
+
+def _common(objects, key):
+    """What all objects have, such as a colour, or `None`."""
+    values = {x.get(key) for x in objects}
+    return values.pop() if len(values) == 1 else None
+
+
+def _is_new(name, objects):
+    """Whether a thing is none of the objects, whose names may be parts of its own."""
+    names = {word for x in objects for word in (x["category"], x.get("name"))}
+    return not any(word and word in name for word in names)
+
+
+# === Links ===
+
+
+def links_of(text: str, objects: Sequence[Mapping[str, Any]]) -> list[Link]:
+    """Links the words of a caption to the objects that admit them.
+
+    Args:
+        text, objects: The text and the argument of `describe`.
+
+    Returns:
+        List of dict, see `describe`; of places, those that objects imply.
+    """
+    links = _names(text, objects)
+    taken = _places_of(links)
+    for match in PATTERN.finditer(text):
+        own = [x for x in objects if x["category"] == category_of(match[0])]
+        if own and match.start() not in taken:
+            links += _noun(text, match, own)
+    taken = _places_of(links)
+    nouns = [x for x in links if x["kind"] in (OBJECT, NAME)]
+    for match in re.finditer(r"\S+", text):
+        word, start = match[0], match.start()
+        if start in taken:
+            continue
+        if own := [
+            x for x in objects if x["category"] in implied_words().get(word, ())
+        ]:
+            links.append(_of_objects(word, start, PLACE, own, "score"))
+        elif word in RELATIONS:
+            before = [x for x in nouns if x["start"] < start]
+            after = [x for x in nouns if x["start"] > start]
+            if own := [*before[-1:], *after[:1]]:
+                boxes = [box for x in own for box in x["boxes"]]
+                shares = [x["probability"] for x in own]
+                links.append(_link(word, start, RELATION, boxes, shares))
+    return sorted(links, key=lambda x: x["start"])
+
+
+def _names(text, objects):
+    """Links of finer names."""
+    of_names = {}
+    for found in objects:
+        if name := found.get("name"):
+            for words in (name, plural(name)):
+                of_names.setdefault(words, []).append(found)
+    return [
+        _of_objects(name, match.start(), NAME, own, "name_probability")
+        for name, own in of_names.items()
+        for match in re.finditer(rf"(?<!\S){re.escape(name)}(?!\S)", text)
+    ]
+
+
+def _noun(text, match, own):
+    """Links of a noun and of the colour before it."""
+    links = [_of_objects(match[0], match.start(), OBJECT, own, "score")]
+    colour = _common(own, "colour")
+    if colour and text[: match.start()].endswith(f" {colour} "):
+        start = match.start() - len(colour) - 1
+        links.insert(0, _of_objects(colour, start, COLOUR, own, "colour_probability"))
+    return links
+
+
+def _places_of(links):
+    """The places in a text that links have."""
+    return {i for x in links for i in range(x["start"], x["start"] + len(x["word"]))}
+
+
+def _of_objects(word, start, kind, objects, key):
+    boxes = [list(x["box"]) for x in objects]
+    return _link(word, start, kind, boxes, [x[key] for x in objects])
+
+
+def _link(word, start, kind, boxes, probabilities):
+    return {
+        "word": word,
+        "start": start,
+        "kind": kind,
+        "probability": min(probabilities),
+        "boxes": boxes,
+    }

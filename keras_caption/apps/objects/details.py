@@ -1,0 +1,106 @@
+"""The table of words that measurements of a photo admit, and what reads it.
+
+For each word, the table, `details.csv`, has the least probability at which 90 % are
+right of those said; `details.npz` has the weights of the logistic regressions that give
+some of these probabilities. docs/results/photos.md says how both were fitted.
+"""
+
+import csv
+import functools
+import importlib.resources
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+COLOUR, NAME, PLACE = "colour", "name", "place"
+LEAST = 1e-12  # of a probability, before its logarithm
+THING = "thing"  # what is neither a person nor an animal nor food
+_ANIMALS = "bird cat dog horse sheep cow elephant bear zebra giraffe"
+_FOOD = "banana apple sandwich orange broccoli carrot pizza donut cake"
+_OTHERS = {"person", "hot dog", *_ANIMALS.split(), *_FOOD.split()}
+
+
+class Detail(NamedTuple):
+    """A row of the table.
+
+    Attributes:
+        kind: str, `"colour"`, `"name"` or `"place"`.
+        word: str, what is said.
+        of: str, the category of the objects that may have a colour or name, or
+            `"thing"`; empty for a place.
+        least: float, least probability.
+        said: int, number of photos, of those that it was fitted on, in which the
+            probability is not less.
+        right: float, share of these in which people say the word.
+        held_out_said, held_out_right: The same, of other photos.
+    """
+
+    kind: str
+    word: str
+    of: str
+    least: float
+    said: int
+    right: float
+    held_out_said: int
+    held_out_right: float
+
+
+@functools.cache
+def details() -> tuple[Detail, ...]:
+    """The rows of the table."""
+    file = importlib.resources.files("keras_caption.apps.objects") / "details.csv"
+    rows = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
+    kinds = Detail.__annotations__
+    return tuple(Detail(**{key: kinds[key](row[key]) for key in kinds}) for row in rows)
+
+
+def admits(kind: str, word: str, of: str, probability: float) -> bool:
+    """Whether a word is probable enough to be said.
+
+    Args:
+        kind, word: As in `Detail`.
+        of: str, the category of the object, or empty.
+        probability: float.
+    """
+    return any(
+        probability >= row.least
+        for row in details()
+        if (row.kind, row.word) == (kind, word) and row.of in (of, group_of(of))
+    )
+
+
+def group_of(category: str) -> str:
+    """The group of a category in the table: itself, or `"thing"`; empty if empty."""
+    return THING if category and category not in _OTHERS else category
+
+
+# === Logistic regressions ===
+
+
+def probability_of(word: str, values: Float[np.ndarray, " values"]) -> float:
+    """The probability of a word, by its logistic regression.
+
+    Args:
+        word: str, of a row of the table, in the singular.
+        values: float `(values,)`, what was measured.
+    """
+    weights = _weights()[word]
+    return 1 / (1 + math.exp(-float(values @ weights[:-1] + weights[-1])))
+
+
+def class_logits(
+    classes: Float[np.ndarray, "... 1000"],
+) -> Float[np.ndarray, "... 1000"]:
+    """Logarithms of probabilities, less their mean."""
+    logits = np.log(np.maximum(np.asarray(classes, "float32"), LEAST))
+    return logits - logits.mean(axis=-1, keepdims=True)
+
+
+@functools.cache
+def _weights():
+    """From each word of the file to its weights and, last, its bias."""
+    file = importlib.resources.files("keras_caption.apps.objects") / "details.npz"
+    with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
+        return {name: arrays[name].astype("float32") for name in arrays.files}

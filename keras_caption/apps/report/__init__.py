@@ -1,0 +1,1 @@
+"""Reports and figures of runs, and captions as they are shown."""

@@ -1,0 +1,18 @@
+"""Generated images, clips and sentences with known content."""
+
+from keras_caption.apps.scenes.moving_scenes import MovingScenes, MovingScenesConfig
+from keras_caption.apps.scenes.scenes import Scenes, ScenesConfig
+from keras_caption.datasets.statements import Statements, statements_of
+
+# Names of the built-in datasets, which are generated.
+GENERATED = ("scenes", "moving_scenes", "scene_questions", "scene_sentences")
+
+__all__ = [
+    "GENERATED",
+    "MovingScenes",
+    "MovingScenesConfig",
+    "Scenes",
+    "ScenesConfig",
+    "Statements",
+    "statements_of",
+]

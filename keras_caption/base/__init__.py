@@ -1,0 +1,1 @@
+"""What all parts stand on: errors, checks of arguments, files, compilation."""

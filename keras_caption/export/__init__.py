@@ -1,0 +1,1 @@
+"""Models for TensorFlow Serving and for other engines, see `keras_caption.serving`."""

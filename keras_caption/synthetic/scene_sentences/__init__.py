@@ -1,9 +1,0 @@
-"""Generated sentences about scenes, with their translations."""
-
-from keras_caption.synthetic.scene_sentences.builder import (
-    SceneSentences,
-    SceneSentencesConfig,
-)
-from keras_caption.synthetic.scene_sentences.grammar import sample_pair
-
-__all__ = ["SceneSentences", "SceneSentencesConfig", "sample_pair"]

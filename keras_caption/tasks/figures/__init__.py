@@ -1,6 +1,0 @@
-"""Draws figures of the papers from finished runs."""
-
-from keras_caption.tasks.figures.curves import curves_figure
-from keras_caption.tasks.figures.examples import attention_figure, captions_figure
-
-__all__ = ["attention_figure", "captions_figure", "curves_figure"]
