@@ -1,8 +1,6 @@
 import contextlib
-import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -41,7 +39,6 @@ from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
 from keras_caption.predict.batches import batches_of
 from keras_caption.predict.captions import confidences_of
 from keras_caption.progress import progress as progress_bar
-from keras_caption.settings.decoding import BeamSize, check_options
 from keras_caption.text import BOS, PAD, Tokenizer, Vocabulary
 
 MAX_COMPILED = 32  # compiled functions of a model; each takes some megabytes
@@ -49,6 +46,9 @@ MAX_COMPILED = 32  # compiled functions of a model; each takes some megabytes
 # each text its attention weights, or `None`.
 Generated = tuple[np.ndarray, np.ndarray, list[np.ndarray | None]]
 Attended = list[list[np.ndarray | None]]  # these of several examples
+# Options whose values are arguments of compiled functions, see `Generation._feed`.
+WITHOUT_VALUES = {"prefix": "", "forbidden": (), "required": (), "seed": None}
+NO_SEARCH = Decoding()  # stands for the options of a function that does not search
 # Options that can exclude all texts of an example.
 LIMITING = (
     *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
@@ -452,27 +452,8 @@ class Generation(InputReader):
         return self.vocabulary
 
     def decoding_of(self, n: int | None, options: Mapping[str, Any]) -> Decoding:
-        """The model's options with replacements, and a beam that holds `n` captions.
-
-        Raises:
-            InputError: If an option is wrong, or `beam_size` is less than `n`.
-        """
-        if n is None:
-            return self.decoding.override(**options)
-        check(BeamSize, n=n)
-        check_options(options)
-        own = {**self.decoding.get_config(), **options}
-        samples = own["temperature"] is not None  # which have no beam
-        if not samples and "beam_size" not in options:
-            # The groups of a diverse beam have the same width.
-            wide = math.ceil(max(n, own["beam_size"]) / own["groups"])
-            options = {**options, "beam_size": wide * own["groups"]}
-        changed = self.decoding.override(**options)
-        if not samples and n > changed.beam_size:
-            raise InputError(
-                f"A beam of {changed.beam_size} does not hold the {n} best."
-            )
-        return changed
+        """The options of a call, see `Decoding.of_call`."""
+        return self.decoding.of_call(n, options)
 
     def _search(
         self,
@@ -611,14 +592,15 @@ class Generation(InputReader):
     ) -> tuple[Decoding, dict[str, Any]]:
         """Splits options into plain options, without texts, and arguments of `search`.
 
-        A compiled function depends on the plain options. Texts are tensors among the
-        arguments, so that other texts of the same shape need no further compilation.
+        A compiled function depends on the plain options. Texts, and the random numbers
+        that the seed decides, are tensors among the arguments, so that others of the
+        same shape need no further compilation.
         """
         size = len(places)
         if not isinstance(options.prefix, str):
             prefixes = tuple(options.prefix[place] for place in places)
-            options = dataclasses.replace(options, prefix=prefixes)
-        plain = dataclasses.replace(options, prefix="", forbidden=(), required=())
+            options = options.replaced({"prefix": prefixes})
+        plain = options.replaced(WITHOUT_VALUES)
         feed: dict[str, Any] = {"inputs": inputs}
         per_example: dict[str, Any] = {}
         prefix = None
@@ -634,7 +616,7 @@ class Generation(InputReader):
         limits = self.limits(inputs, options, prefix)
         if limits is not None:  # rounded up, so that few functions are compiled
             longest = min(options.max_length, round_up(int(ops.max(limits))))
-            plain = dataclasses.replace(plain, max_length=longest)
+            plain = plain.replaced({"max_length": longest})
         if prefix is not None:
             per_example["prefix"] = prefix[:, : plain.max_length]
         if options.temperature is not None:
@@ -662,7 +644,7 @@ class Generation(InputReader):
         shifted = shifted[..., :-1]
         feed = {"inputs": inputs, "tokens": shifted.reshape(-1, shifted.shape[-1])}
         # (size, n * T, M) to (size, n, T, M)
-        weights = ops.convert_to_numpy(self._run(attention, Decoding(), feed))
+        weights = ops.convert_to_numpy(self._run(attention, NO_SEARCH, feed))
         weights = weights.reshape(*tokens.shape, -1)
         # Weights of the padding that `padded` adds are removed.
         name = self.memory_kind.keys[0]
@@ -697,9 +679,7 @@ class Generation(InputReader):
 
         The `MAX_COMPILED` functions that were used last are kept.
         """
-        # The seed decides the numbers of samples, which are arguments of the function.
-        hooks = tuple(self.hooks.items())
-        key = make, dataclasses.replace(options, seed=None), required, hooks, by_xla
+        key = make, options, required, tuple(self.hooks.items()), by_xla
         functions = self._compiled_functions
         function = functions.pop(key, None) or compile_function(
             make(self, options), self.variables, by_xla

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from jaxtyping import Int
 
-from keras_caption.decoding import DecodingOptions
+from keras_caption.decoding import Decoding, DecodingOptions
 from keras_caption.decoding.text_options import (
     check_texts,
     forbidden_tokens,
@@ -279,7 +279,7 @@ class Predictor(RecordPredictor):
         places: Int[np.ndarray, " size"],
         n: int | None,
         attention: bool,
-        options: dict[str, Any],
+        options: Any,
     ) -> list[Prediction]:
         """Predicts for one batch, see `RecordPredictor.run`."""
         features = {}
@@ -354,16 +354,18 @@ class Predictor(RecordPredictor):
             return len(self.model.source_tokens([value])[0])
         return len(value) if isinstance(value, list | np.ndarray) else 0
 
-    def check_options(self, n: int | None, options: dict[str, Any]) -> None:
-        """Raises `InputError` if an option of `answer` is unknown or wrong."""
+    def check_options(self, n: int | None, options: dict[str, Any]) -> Decoding | None:
+        """Checks options, see `RecordPredictor.check_options`."""
         if isinstance(self.model, Answering):
             self.model.check_no_decoding(options)
             self.model.check_number_of_answers(n or 1)
-            return
+            return None
         if not isinstance(options.get("prefix", ""), str):
             raise InputError("`prefix` should be one text, for all records.")
         decoding = self.model.decoding_of(n, options)
-        check_texts(self._vocabulary, decoding)
+        if decoding.prefix or decoding.forbidden or decoding.required:
+            check_texts(self._vocabulary, decoding)
+        return decoding
 
     def _predictions(self, best):
         """Makes predictions from lists of pairs of answer and probability."""
@@ -377,8 +379,7 @@ class Predictor(RecordPredictor):
     def _texts(self, inputs, places, n, options):
         """Generates captions or translations: a `Prediction` for each example."""
         model = self.model
-        decoding = model.decoding_of(n, options)
-        generated = model.generate_batch(inputs, places, n, decoding)
+        generated = model.generate_batch(inputs, places, n, options)
         first = [(tokens[0], scores[0]) for tokens, scores, _ in generated]
         confidences = model.confidences(*map(np.array, zip(*first, strict=True)))
         predictions = []
