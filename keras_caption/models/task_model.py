@@ -6,7 +6,7 @@ import keras
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
 from keras_caption.formats.keras_files import is_texts
-from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
+from keras_caption.keras_overrides import CalledWithDicts
 from keras_caption.models.constructors import (
     OF_KERAS,
     parameters_of,
@@ -18,6 +18,7 @@ from keras_caption.models.quantization import (
     quantize_layers,
     short_collections,
 )
+from keras_caption.models.replica_training import ReplicaTraining
 from keras_caption.models.saving import save_preset
 
 

@@ -6,7 +6,7 @@ from keras import ops, tree
 from keras_caption.arguments import Tensor
 from keras_caption.compilation import one_after_another, setting_of
 from keras_caption.errors import need_backend
-from keras_caption.keras_overrides import ReplicaTraining
+from keras_caption.models.replica_training import ReplicaTraining
 from keras_caption.replicas import sum_over_replicas
 
 

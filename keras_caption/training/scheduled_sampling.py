@@ -6,7 +6,8 @@ from keras import ops
 
 from keras_caption.compilation import setting_of
 from keras_caption.decoding import scheduled_sampling
-from keras_caption.keras_overrides import CalledWithDicts, ReplicaTraining
+from keras_caption.keras_overrides import CalledWithDicts
+from keras_caption.models.replica_training import ReplicaTraining
 
 
 class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):

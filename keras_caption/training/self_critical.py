@@ -18,8 +18,8 @@ from keras_caption.decoding.random_numbers import uniform_numbers
 from keras_caption.decoding.rules import forbidden_log_probs
 from keras_caption.decoding.search import repeat_rows
 from keras_caption.errors import InputError, need_backend
-from keras_caption.keras_overrides import ReplicaTraining
 from keras_caption.losses import SequenceCrossEntropy
+from keras_caption.models.replica_training import ReplicaTraining
 from keras_caption.replicas import (
     part_of_mean,
     place_among_replicas,
