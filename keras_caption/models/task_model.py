@@ -192,7 +192,7 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         """
         with short_collections():
             super().quantize(*args, **kwargs)
-        self._compiled_functions.clear()  # they hold the weights before
+        self.forget_compiled()
         compile_config = self.get_compile_config()
         if compile_config:
             self.compile_from_config(compile_config)

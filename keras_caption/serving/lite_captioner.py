@@ -10,12 +10,9 @@ from keras_caption.objects import (
     CATEGORIES,
     LiteClassifier,
     LiteDetector,
-    SecondOpinion,
 )
 from keras_caption.objects.second_opinion import with_second_opinion
-from keras_caption.predict import Example, Prediction
-from keras_caption.predict.captions import judge_by_objects
-from keras_caption.predict.details import add_details
+from keras_caption.predict import Example
 from keras_caption.serving.lite_predictor import LitePredictor
 from keras_caption.serving.records import photo_of
 
@@ -52,11 +49,10 @@ class LiteCaptioner(LitePredictor):
         classifier: Callable[[], pathlib.Path] | None = None,
     ):
         super().__init__(file)
-        self.extractor = LiteDetector(detector, confidence)
+        found = LiteDetector(detector, confidence)
         if classifier is not None:
-            self.extractor = with_second_opinion(
-                self.extractor, lambda: LiteClassifier(classifier())
-            )
+            found = with_second_opinion(found, lambda: LiteClassifier(classifier()))
+        self.model.extractor = found
 
     @staticmethod
     def takes(described: dict[str, Any]) -> bool:
@@ -86,16 +82,6 @@ class LiteCaptioner(LitePredictor):
     def served(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {name: values[name] for name in self.extractor.made}
 
-    def has_text(self, values: dict[str, np.ndarray], i: int) -> bool:
-        return bool(values["scores"][i].any())
-
-    def complete(self, made: Prediction, values: dict[str, np.ndarray], i: int) -> None:
-        made.objects = self.extractor.objects_of(values, i)
-        if isinstance(self.extractor, SecondOpinion):
-            made.things = self.extractor.things_of(values, i)
-        if made.objects:
-            judge_by_objects(made, self.calibration, self.threshold)
-
-    def judge(self, prediction: Prediction, example: Example) -> None:
-        if self.details:
-            add_details(prediction, example.values["photo"])
+    def have_texts(self, values: dict[str, np.ndarray]) -> Any:
+        """Tells in which photos something is detected."""
+        return values["scores"].any(axis=1)
