@@ -19,47 +19,39 @@ from keras_caption.compilation import JitSwitch
 from keras_caption.replicas import replica_context, sum_over_replicas
 
 if TYPE_CHECKING:
-    from keras import Model as _TrainedModel  # a mixin has what its models have
+    from keras import Model as _KerasModel  # a mixin has what its models have
 else:
-    _TrainedModel = object
+    _KerasModel = object
 
 
-class CalledWithDicts:
-    """Mixin of models that are called with a dict and read only some of its keys.
+class OverriddenModel(JitSwitch, _KerasModel):
+    """What `keras_caption.models.replica_training.ReplicaTraining` overrides.
 
     `_convert_input_args`, `_allow_non_tensor_positional_args`: Keras 3.15 takes tensors
     and arrays alone. Without the override, a batch with a list of ids, which the model
     does not read, is refused (`test_keras_overrides.py`). Unnecessary once a public
     argument of `keras.layers.Layer` disables that, as functional models do.
-    """
-
-    def __init__(self, **kwargs: Any):
-        super().__init__(**kwargs)
-        self._convert_input_args = False
-        self._allow_non_tensor_positional_args = True
-
-
-class OverriddenTraining(JitSwitch, _TrainedModel):
-    """What `keras_caption.models.replica_training.ReplicaTraining` overrides.
-
-    Tests are in `test_compilation.py` for the first, `training/test_strategies.py` for
-    the others.
 
     `_resolve_auto_jit_compile`: Keras 3.15 decides on `jit_compile="auto"` when a model
     is compiled, saves what it decided on, and never compiles under a strategy. Without
     the override, a model trained on a CPU and loaded on a GPU would run there without
-    XLA. Unnecessary once Keras keeps `"auto"`.
+    XLA (`test_compilation.py`). Unnecessary once Keras keeps `"auto"`.
 
     `_maybe_symbolic_build`: to get the shapes of a batch, `fit` of Keras 3.15 averages
     a batch over the replicas. Without the override, it fails for batches that hold a
-    bool, and on several workers. Unnecessary once Keras takes the batch of one
-    replica.
+    bool, and on several workers (`training/test_strategies.py`, as below). Unnecessary
+    once Keras takes the batch of one replica.
 
     `_make_function`: on several workers, `fit` of Keras 3.15 averages logs along an
     axis that scalars lack. Without the override, it fails. Unnecessary once
     `reduce_per_replica` averages scalars. And Keras compiles the step of all replicas
     together by XLA, which fails. Unnecessary once it compiles each one's.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._convert_input_args = False
+        self._allow_non_tensor_positional_args = True
 
     @property
     def _has_replicas(self):

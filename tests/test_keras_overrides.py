@@ -97,7 +97,7 @@ def test_fit_shuffles_arrays_alone_and_warns_of_nothing():
 
 
 def test_a_batch_may_have_lists_that_a_model_does_not_read():
-    class Named(keras_overrides.CalledWithDicts, keras.Model):
+    class Named(keras_overrides.OverriddenModel, keras.Model):
         def call(self, inputs):
             return 2 * inputs["x"]
 

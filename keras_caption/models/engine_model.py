@@ -14,7 +14,6 @@ from keras_caption.errors import InputError
 from keras_caption.formats.engine_files import read_description
 from keras_caption.models.answering import Answering
 from keras_caption.models.backend import Attended
-from keras_caption.models.generation import Generated
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.sentence_reader import SentenceReader
 from keras_caption.predict.engine import TEXTS, Engine
@@ -85,18 +84,6 @@ class EngineGenerator(SentenceReader, EngineModel):
     def decoding_of(self, n: int | None, options: Mapping[str, Any]) -> Decoding:
         return self.decoding.fixed(self.name, n, options)
 
-    def generate_batch(
-        self,
-        inputs: dict[str, Tensor],
-        places: Int[np.ndarray, " size"],
-        n: int | None,
-        options: Decoding,
-        attention: bool = False,
-    ) -> list[Generated]:
-        if attention:  # before the search, which takes its time
-            raise is_whole(self)
-        return super().generate_batch(inputs, places, n, options)
-
 
 class WholeSearch:
     """The search in the file of an `EngineGenerator`, its `Backend`."""
@@ -120,18 +107,16 @@ class WholeSearch:
         return tokens[:, None], scores[:, None]
 
     def steps(self, *args: Any) -> Iterator[Any]:
-        raise is_whole(self.model)
+        raise self._is_whole()
 
     def attended(self, *args: Any) -> Attended:
-        raise is_whole(self.model)
+        raise self._is_whole()
 
-
-def is_whole(model: EngineGenerator) -> InputError:
-    """The error of what the file of an engine cannot show."""
-    return InputError(
-        f"The file of '{model.name}' holds the whole search: it shows neither "
-        "attention nor texts while they grow."
-    )
+    def _is_whole(self):
+        return InputError(
+            f"The file of '{self.model.name}' holds the whole search: it shows neither "
+            "attention nor texts while they grow."
+        )
 
 
 class EngineAnswerer(EngineModel, Answering):

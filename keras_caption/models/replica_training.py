@@ -8,7 +8,7 @@ from keras import ops, tree
 from keras_caption.compilation import noting_compilations
 from keras_caption.errors import InputError
 from keras_caption.keras_overrides import (
-    OverriddenTraining,
+    OverriddenModel,
     clip_after_sum,
     fuse_adam,
     skip_together,
@@ -22,7 +22,7 @@ from keras_caption.replicas import (
 )
 
 
-class ReplicaTraining(OverriddenTraining):
+class ReplicaTraining(OverriddenModel):
     """Mixin of models that train on TensorFlow, with its strategies, and on JAX.
 
     `make_train_function`, which is public, applies `clip_after_sum`, `skip_together`,

@@ -6,7 +6,6 @@ import keras
 from keras_caption.atomic import replacing
 from keras_caption.errors import InputError
 from keras_caption.formats.keras_files import is_texts
-from keras_caption.keras_overrides import CalledWithDicts
 from keras_caption.models.constructors import (
     OF_KERAS,
     parameters_of,
@@ -22,7 +21,7 @@ from keras_caption.models.replica_training import ReplicaTraining
 from keras_caption.models.saving import save_preset
 
 
-class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
+class TaskModel(InputReader, ReplicaTraining, keras.Model):
     """Base of all models: an encoder of a dict of inputs, and the parts of a task.
 
     The signature of a subclass's constructor declares its arguments, see

@@ -2,8 +2,6 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from keras_caption.errors import InputError
 from keras_caption.features import MAX_PIXELS
 from keras_caption.objects import (
@@ -75,13 +73,3 @@ class LiteCaptioner(LitePredictor):
     def example_of(self, values: dict[str, Any], place: int) -> Example:
         """Makes an example of the pixels of a photo, see `Predictor.example_of`."""
         return Example(place, {"photo": self.extractor.place(values["photo"])})
-
-    def features_of(self, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-        return self.extractor(inputs["photo"])
-
-    def served(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return {name: values[name] for name in self.extractor.made}
-
-    def have_texts(self, values: dict[str, np.ndarray]) -> Any:
-        """Tells in which photos something is detected."""
-        return values["scores"].any(axis=1)

@@ -65,10 +65,12 @@ class LitePredictor(ModelPredictor):
         """Answers a batch, see `RecordPredictor.run`."""
         if attention:
             raise InputError(f"The file of '{self.model.name}' shows no attention.")
-        values = self.features_of(inputs)
-        outputs = self.model.run(self.served(values))
-        tokens = outputs["tokens"]
-        scores = np.where(self.have_texts(values), outputs["scores"], 0.0)
+        values = self.extractor(inputs["photo"]) if "photo" in inputs else inputs
+        served = {name: x for name, x in values.items() if name in self.model.inputs}
+        outputs = self.model.run(served)
+        tokens, scores = outputs["tokens"], outputs["scores"]
+        if "photo" in inputs:  # without objects there is no text
+            scores = np.where(values["scores"].any(axis=1), scores, 0.0)
         if len(missing := np.flatnonzero(np.isneginf(scores))):
             reason = "the options of the file leave none"
             raise NoTextError(f"{self.noun} {places[missing[0]]}", reason)
@@ -76,15 +78,3 @@ class LitePredictor(ModelPredictor):
         texts = map(self.model.vocabulary.decode, tokens)
         best = [[pair] for pair in zip(texts, map(float, scores), strict=True)]
         return self.with_objects(captions_of(best, tokens, scores, self.model), values)
-
-    def features_of(self, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-        """Computes the features of a batch, by default its inputs."""
-        return inputs
-
-    def served(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Returns the features that the engine's file reads, by default all."""
-        return values
-
-    def have_texts(self, values: dict[str, np.ndarray]) -> Any:
-        """Tells which examples of a batch get a text, by default all."""
-        return True

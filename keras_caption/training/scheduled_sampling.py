@@ -6,11 +6,10 @@ from keras import ops
 
 from keras_caption.compilation import setting_of
 from keras_caption.decoding import scheduled_sampling
-from keras_caption.keras_overrides import CalledWithDicts
 from keras_caption.models.replica_training import ReplicaTraining
 
 
-class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
+class ScheduledSamplingTrainer(ReplicaTraining, keras.Model):
     """Trains a model with cross-entropy, partly on tokens that it sampled.
 
     Some input tokens of the decoder are replaced by samples from the model; the targets
