@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int, Int32
@@ -17,9 +17,6 @@ from keras_caption.decoding.text_options import (
 )
 from keras_caption.text import BOS, Tokenizer
 
-if TYPE_CHECKING:
-    from keras_caption.models.searching import Searching
-
 MAX_COMPILED = 32  # compiled functions of a model; each takes some megabytes
 # Options whose values are arguments of compiled functions, see `CompiledSearches.feed`.
 WITHOUT_VALUES = {"prefix": "", "forbidden": (), "required": (), "seed": None}
@@ -36,7 +33,7 @@ class CompiledSearches:
         functions: dict of compiled functions, the one that was used last at the end.
     """
 
-    def __init__(self, model: "Searching"):
+    def __init__(self, model: Any):
         self.model = model
         self.functions: dict[Any, Callable] = {}
 
@@ -189,7 +186,7 @@ def present_first(
 # === Functions that are compiled: each takes the arguments of `search` as `feed` ===
 
 
-def whole(model: "Searching", options: Decoding) -> Callable:
+def whole(model: Any, options: Decoding) -> Callable:
     """A whole search: tokens `(batch, n, T)` and log-probabilities `(batch, n)`."""
 
     def run(feed):
@@ -202,7 +199,7 @@ def whole(model: "Searching", options: Decoding) -> Callable:
     return run
 
 
-def first_values(model: "Searching", options: Decoding) -> Callable:
+def first_values(model: Any, options: Decoding) -> Callable:
     """The start of a search: the decoder's memory, and the values of the loop."""
 
     def start(feed):
@@ -211,7 +208,7 @@ def first_values(model: "Searching", options: Decoding) -> Callable:
     return start
 
 
-def one_step(model: "Searching", options: Decoding) -> Callable:
+def one_step(model: Any, options: Decoding) -> Callable:
     """One step: the next values, the best tokens, their scores, and whether to go on.
 
     An unfinished hypothesis has no score yet.
@@ -227,6 +224,6 @@ def one_step(model: "Searching", options: Decoding) -> Callable:
     return step
 
 
-def attention(model: "Searching", options: Decoding) -> Callable:
+def attention(model: Any, options: Decoding) -> Callable:
     """Attention weights of the captions in `tokens`, see `Seq2Seq.attention`."""
     return lambda feed: model.attention(feed["tokens"], model.encode(feed["inputs"]))
