@@ -9,15 +9,14 @@ from keras_caption.decoding import Decoding, length_limits
 from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.constrained_beam import Required
 from keras_caption.decoding.greedy_search import GreedySearch
-from keras_caption.decoding.hook import Hook
+from keras_caption.decoding.hook import HOOKS, Hook
 from keras_caption.decoding.sampling import Sampling
 from keras_caption.decoding.search import Search, chosen_log_probs
 from keras_caption.errors import InputError
 from keras_caption.inputs import InputKind
 from keras_caption.models.compiled_searches import CompiledSearches
 from keras_caption.models.generation import Generation
-from keras_caption.objects import CATEGORIES
-from keras_caption.objects.evidence import ObjectEvidence
+from keras_caption.objects.categories import CATEGORIES
 from keras_caption.text import PAD, Tokenizer, Vocabulary
 
 
@@ -149,7 +148,7 @@ class Searching(Generation):
         return {name: hook.read(inputs) for name, hook in hooks.items()}
 
     @functools.cached_property
-    def evidence(self) -> ObjectEvidence:
+    def evidence(self) -> Hook:
         """The relation of tokens to the detected objects that support them.
 
         Raises:
@@ -168,7 +167,7 @@ class Searching(Generation):
                 f"The model '{self.name}' has no vocabulary of words: it takes no "
                 "`evidence`."
             )
-        return ObjectEvidence(vocabulary)
+        return HOOKS["evidence"](vocabulary)
 
     @functools.cached_property
     def backend(self) -> CompiledSearches:

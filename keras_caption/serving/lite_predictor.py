@@ -10,7 +10,7 @@ from keras_caption.formats.engine_files import read_description
 from keras_caption.predict import Prediction
 from keras_caption.predict.captions import captions_of
 from keras_caption.predict.engine import Engine
-from keras_caption.predict.model_predictor import ModelPredictor
+from keras_caption.serving.model_predictor import ModelPredictor
 from keras_caption.settings.decoding import Decoding
 
 

@@ -2,8 +2,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_caption.predict.answers import judge_answer
-from keras_caption.predict.captions import judge_by_objects
 from keras_caption.predict.details import add_details
+from keras_caption.predict.judged_captions import judge_by_objects
 from keras_caption.predict.prediction import Example, Prediction
 from keras_caption.predict.predictor import RecordPredictor
 
