@@ -9,11 +9,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras.src.saving import saving_lib
 
 import keras_caption as kc
 from keras_caption.base import keras_overrides
-from keras_caption.formats.keras_files import load_keras
+from keras_caption.models.replica_training import ReplicaTraining
 
 SIGNATURES = {
     (keras.Model, "_make_function"): "(self, step_function)",
@@ -48,7 +47,7 @@ def test_keras_calls_the_overrides():
     """Checked in a training step: an override that is never called has no effect."""
     called = []
 
-    class Watched(keras_overrides.ReplicaTraining, keras.Sequential):
+    class Watched(ReplicaTraining, keras.Sequential):
         def _make_function(self, step_function):
             called.append("_make_function")
             return super()._make_function(step_function)
@@ -80,7 +79,7 @@ def test_keras_calls_the_overrides():
 def test_fit_shuffles_arrays_alone_and_warns_of_nothing():
     seen = []
 
-    class Trained(keras_overrides.ReplicaTraining, keras.Sequential):
+    class Trained(ReplicaTraining, keras.Sequential):
         def train_step(self, data):
             seen.append(np.array(data[0]))
             return super().train_step(data)
@@ -97,23 +96,31 @@ def test_fit_shuffles_arrays_alone_and_warns_of_nothing():
     assert (arrays != x).any()
 
 
-def test_loading_reads_the_attributes_of_each_type_once(tmp_path, monkeypatch):
-    asked = []
+def test_a_batch_may_have_lists_that_a_model_does_not_read():
+    class Named(keras_overrides.OverriddenModel, keras.Model):
+        def call(self, inputs):
+            return 2 * inputs["x"]
 
-    def watched(of_type, find=saving_lib.get_attr_skipset):
-        asked.append(of_type)
-        return find(of_type)
+    batch = {"x": np.ones((2, 1), "float32"), "names": ["a.jpg", "b.jpg"]}
+    np.testing.assert_array_equal(Named()(batch), [[2], [2]])
 
-    monkeypatch.setattr(saving_lib, "get_attr_skipset", watched)
-    dense = [keras.layers.Dense(1) for _ in range(3)]
-    model = keras.Sequential([keras.Input((1,)), *dense])
-    model.save(tmp_path / "model.keras")
-    asked.clear()
-    loaded = load_keras(tmp_path / "model.keras")
-    np.testing.assert_array_equal(loaded(np.ones((2, 1))), model(np.ones((2, 1))))
-    assert "Layer" in asked
-    assert len(asked) == len(set(asked))
-    assert saving_lib.get_attr_skipset is watched
+
+def test_adam_updates_a_variable_by_one_operation_as_keras_does():
+    weights = []
+    for fuse in (keras_overrides.fuse_adam, lambda optimizer: None):
+        variable = keras.Variable([[1.0, -2.0], [0.5, 3.0]])
+        adam = keras.optimizers.Adam(0.1, epsilon=1e-3)
+        adam.build([variable])
+        fuse(adam)
+        update = tf.function(lambda x, adam=adam: adam.apply([x])).get_concrete_function
+        update = update(tf.TensorSpec((2, 2)))
+        for step in range(3):
+            update(tf.constant([[0.1, 2.0], [-1.0, 0.0]]) * (step + 1))
+        weights.append(variable.numpy())
+        kinds = [x.type for x in update.graph.get_operations()]
+        fused = kinds.count("ResourceApplyAdam")
+        assert fused == (fuse is keras_overrides.fuse_adam)
+    np.testing.assert_allclose(*weights, rtol=1e-5)
 
 
 def watch(function, name, called):

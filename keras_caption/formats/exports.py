@@ -17,6 +17,7 @@ from keras_caption.formats.keras_files import (
     check_config,
     deserialize,
 )
+from keras_caption.formats.weight_budget import WeightBudget
 
 if TYPE_CHECKING:
     import keras
@@ -57,7 +58,7 @@ def read_export(folder: pathlib.Path) -> "keras.Model":
     """
     import keras
 
-    from keras_caption.base.keras_overrides import Budget, bounded_weights
+    from keras_caption.base.keras_overrides import bounded_weights
 
     with missing_extras():
         import tensorflow as tf
@@ -75,7 +76,8 @@ def read_export(folder: pathlib.Path) -> "keras.Model":
     with reading(folder):
         stored = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
         shapes = stored.get_variable_to_shape_map()
-        with bounded_weights(Budget(len(shapes), sum(map(math.prod, shapes.values())))):
+        budget = WeightBudget(len(shapes), sum(map(math.prod, shapes.values())))
+        with bounded_weights(budget):
             model = deserialize(saved)
         if isinstance(model, keras.Model):
             names = [KEY.format(number) for number in range(len(model.variables))]

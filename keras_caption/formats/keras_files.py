@@ -17,11 +17,10 @@ from keras_caption.formats.arrays import open_zip
 from keras_caption.formats.faults import reading
 from keras_caption.formats.hdf5 import plain_dataset
 from keras_caption.formats.json_files import parse_json
+from keras_caption.formats.weight_budget import WeightBudget
 
 if TYPE_CHECKING:
     import keras
-
-    from keras_caption.base.keras_overrides import Budget
 
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 # Greatest size of a JSON member, or the size of the file if that is greater: Keras does
@@ -61,7 +60,7 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     """
     import keras
 
-    from keras_caption.base.keras_overrides import bounded_weights, quick_loading
+    from keras_caption.base.keras_overrides import bounded_weights
 
     keras_caption.register()  # the process may have imported a part only
     path = pathlib.Path(path)
@@ -72,17 +71,17 @@ def load_keras(path: str | os.PathLike) -> "keras.Model":
     with reading(path):
         budget = check(path)
         try:
-            with quick_loading(), bounded_weights(budget):
+            with bounded_weights(budget):
                 return keras.models.load_model(path, safe_mode=True)
         except InputError as error:  # from a layer of ours, without the path
             raise ValueError(str(error)) from None
 
 
-def check(path: pathlib.Path) -> "Budget":
+def check(path: pathlib.Path) -> WeightBudget:
     """Refuses damaged files, and files that claim too much memory.
 
     Returns:
-        `keras_caption.base.keras_overrides.Budget` of the weights in the file.
+        `WeightBudget` of the weights in the file.
     """
     with open_zip(path) as archive:
         sizes = {member.filename: member.file_size for member in archive.infolist()}
@@ -188,7 +187,9 @@ def is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(x, str) for x in value)
 
 
-def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> "Budget":
+def check_weights(
+    weights: BinaryIO | pathlib.Path, size: int, where: str
+) -> WeightBudget:
     """Refuses weights stored in other files or larger than their file.
 
     Args:
@@ -197,10 +198,8 @@ def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> "B
         where: str, name of the file in messages.
 
     Returns:
-        `keras_caption.base.keras_overrides.Budget` of the weights in the file.
+        `WeightBudget` of the weights in the file.
     """
-    from keras_caption.base.keras_overrides import Budget
-
     sizes = []
     with h5py.File(weights, "r") as file:
 
@@ -216,4 +215,4 @@ def check_weights(weights: BinaryIO | pathlib.Path, size: int, where: str) -> "B
 
         file.visititems_links(refuse_link)
         file.visititems(visit)  # it does not follow links
-    return Budget(len(sizes), sum(sizes))
+    return WeightBudget(len(sizes), sum(sizes))

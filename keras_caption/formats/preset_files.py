@@ -54,7 +54,7 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
     """
     import keras
 
-    from keras_caption.base.keras_overrides import bounded_weights, quick_loading
+    from keras_caption.base.keras_overrides import bounded_weights
 
     config, weights = find(CONFIG), find(WEIGHTS)
     size = weights.stat().st_size
@@ -69,8 +69,7 @@ def read_preset(find: Callable[[str], pathlib.Path], name: str) -> "keras.Model"
         with bounded_weights(budget):
             model = deserialize(saved)
         if isinstance(model, keras.Model):
-            with quick_loading():
-                model.load_weights(weights)
+            model.load_weights(weights)
     return model
 
 

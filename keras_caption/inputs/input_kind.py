@@ -1,3 +1,4 @@
+import functools
 from typing import Any
 
 import keras
@@ -64,7 +65,7 @@ class InputKind:
         """Names of the model's inputs that a batch may lack."""
         return set()
 
-    @property
+    @functools.cached_property
     def required(self) -> list[str]:
         """Names of the model's inputs that a batch must have."""
         return [name for name in self.specs if name not in self.optional]

@@ -21,8 +21,7 @@ from keras_caption.inputs.input_kind import InputKind
 
 def missing_inputs(kinds: list[InputKind], batch: Any) -> list[str]:
     """Returns the names of required inputs that a batch lacks."""
-    required = [name for kind in kinds for name in kind.required]
-    return [name for name in required if batch.get(name) is None]
+    return [name for kind in kinds for name in kind.required if batch.get(name) is None]
 
 
 def read(
@@ -48,14 +47,15 @@ def read(
         InputError: If an input is missing, is not numeric or has a wrong shape; with
             `check`, if an example has a fault, see `find_faults`.
     """
-    required = ", ".join(name for kind in kinds for name in kind.required)
-    if not isinstance(batch, collections.abc.Mapping):
-        raise InputError(
-            f"The model '{model_name}' needs a dict of {required}. "
-            f"Received: {type(batch).__name__}"
-        )
-    missing = missing_inputs(kinds, batch)
-    if missing:
+    is_dict = isinstance(batch, collections.abc.Mapping)
+    missing = missing_inputs(kinds, batch) if is_dict else []
+    if missing or not is_dict:
+        required = ", ".join(name for kind in kinds for name in kind.required)
+        if not is_dict:
+            raise InputError(
+                f"The model '{model_name}' needs a dict of {required}. "
+                f"Received: {type(batch).__name__}"
+            )
         raise InputError(
             f"The model '{model_name}' needs {required}. "
             f"Missing from the batch: {', '.join(missing)}"

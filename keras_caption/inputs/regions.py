@@ -69,13 +69,12 @@ class Regions(MaskedItems):
         If no box of an image has an area, as in training data without boxes, the mask
         alone decides.
         """
-        inputs = self.own(inputs)
         if "region_mask" not in self.specs:
-            return inputs
-        regions, boxes = inputs["regions"], inputs.get("boxes")
-        mask = valid_regions(**inputs)
+            return self.own(inputs)
+        regions, boxes, given = map(inputs.get, self.keys)
+        mask = valid_regions(regions, boxes, given)
         no_area = ~ops.any(mask, axis=1, keepdims=True)
-        mask_alone = valid_regions(regions, None, inputs.get("region_mask"))
+        mask_alone = valid_regions(regions, None, given)
         mask = ops.where(no_area, mask_alone, mask)
         if boxes is None:
             boxes = ops.zeros((*ops.shape(regions)[:2], 4))
@@ -84,8 +83,7 @@ class Regions(MaskedItems):
         return self.own({"regions": regions, "boxes": boxes, "region_mask": mask})
 
     def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
-        inputs = self.own(inputs)
-        mask = valid_regions(**inputs)
+        mask = valid_regions(*map(inputs.get, self.keys))
         problem = (
             "has no valid region: one needs a box with an area, and a mask of True"
         )

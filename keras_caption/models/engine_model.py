@@ -1,25 +1,23 @@
+import functools
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float32, Int, Int32
 from keras import ops
 
-from keras_caption.base.arguments import Share, Tensor, check
+from keras_caption.base.arguments import Tensor
 from keras_caption.base.errors import InputError
 from keras_caption.decoding import Decoding
-from keras_caption.formats.engine_files import open_engine, read_description
+from keras_caption.formats.engine_files import read_description
 from keras_caption.models.answering import Answering
-from keras_caption.models.classifier import Threshold
-from keras_caption.models.generation import Generated, Generation
+from keras_caption.models.backend import Attended
 from keras_caption.models.photo_reader import PhotoReader
 from keras_caption.models.sentence_reader import SentenceReader
+from keras_caption.predict.engine import TEXTS, Engine
 from keras_caption.text import Tokenizer
-from keras_caption.text.saved_tokenizer import tokenizer_of
-
-TEXTS = ("vocabulary", "source", "question")
 
 
 class EngineModel(PhotoReader):
@@ -39,30 +37,20 @@ class EngineModel(PhotoReader):
 
     variables: list[keras.Variable] = []
     input_specs: dict[str, keras.KerasTensor]
-    vocabulary: Tokenizer | None
 
     def __init__(self, file: pathlib.Path):
-        described = read_description(file)
-        try:
-            self.name = str(described["name"])
-            self.categories = described.get("categories")
-            self.threshold = described["threshold"]
-            self.calibration = described.get("calibration")
-            self.ignored_inputs = map(str, described["ignored_inputs"])
-            self.input_specs = {
-                name: keras.KerasTensor((None, *shape), dtype, name=name)
-                for name, (shape, dtype) in described["inputs"].items()
-            }
-            for name in TEXTS:
-                setattr(self, name, tokenizer_of(described.get(name)))
-            self._describe(described)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{file.parent} is damaged: {error!r:.200}.") from None
+        engine = self.engine = Engine(file)
+        self.name = engine.name
+        self.categories = engine.categories
+        self.threshold = engine.threshold
+        self.calibration = engine.calibration
+        self.ignored_inputs = engine.ignored_inputs
+        self.source, self.question = engine.source, engine.question
+        self.input_specs = {
+            name: keras.KerasTensor((None, *shape), dtype, name=name)
+            for name, (shape, dtype) in engine.inputs.items()
+        }
         self.extractor = None
-        self._run_engine = open_engine(file)
-
-    def _describe(self, described: dict[str, Any]) -> None:
-        """Sets the attributes of a subclass from the description."""
 
     def outputs(self, inputs: dict[str, Tensor]) -> dict[str, np.ndarray]:
         """Runs the engine.
@@ -73,64 +61,75 @@ class EngineModel(PhotoReader):
         served: dict[str, Any] = {}
         for kind in self.kinds:
             served |= kind.to_served(inputs)
-        return self._run_engine({n: np.ascontiguousarray(x) for n, x in served.items()})
+        return self.engine.run(served)
 
 
-class EngineGenerator(SentenceReader, EngineModel, Generation):
+class EngineGenerator(SentenceReader, EngineModel):
     """A captioner or translator in a file of an engine, see `EngineModel`."""
 
-    def _describe(self, described: dict[str, Any]) -> None:
-        check(Share, threshold=self.threshold)
-        self.generated = described["generated"]
-        self.decoding = Decoding(**described["decoding"])
+    def __init__(self, file: pathlib.Path):
+        super().__init__(file)
+        assert self.engine.decoding is not None  # as it generates
+        self.generated, self.decoding = self.engine.generated, self.engine.decoding
+
+    @property
+    def vocabulary(self) -> Tokenizer | None:
+        return self.engine.vocabulary
+
+    @functools.cached_property
+    def backend(self) -> "WholeSearch":
+        """The search in the file."""
+        return WholeSearch(self)
 
     def decoding_of(self, n: int | None, options: Mapping[str, Any]) -> Decoding:
         return self.decoding.fixed(self.name, n, options)
 
-    def encode(self, inputs: dict[str, Tensor]) -> Any:
-        raise self._is_whole()
 
-    def _is_whole(self) -> InputError:
-        return InputError(
-            f"The file of '{self.name}' holds the whole search: it shows neither "
-            "attention nor texts while they grow."
-        )
+class WholeSearch:
+    """The search in the file of an `EngineGenerator`, its `Backend`."""
 
-    def generate_batch(
+    def __init__(self, model: EngineGenerator):
+        self.model = model
+
+    def run(
         self,
         inputs: dict[str, Tensor],
         places: Int[np.ndarray, " size"],
-        n: int | None,
+        n: int,
         options: Decoding,
-        attention: bool = False,
-    ) -> list[Generated]:
-        """Generates captions of one batch, see `Generation.generate_batch`."""
-        if attention:
-            raise self._is_whole()
-        outputs = self.outputs(inputs)
+    ) -> tuple[Int32[np.ndarray, "size n T"], Float32[np.ndarray, "size n"]]:
+        outputs = self.model.outputs(inputs)
         tokens, scores = outputs["tokens"], outputs["scores"]
-        masks = [kind.memory_mask(inputs) for kind in self.kinds]
+        masks = [kind.memory_mask(inputs) for kind in self.model.kinds]
         for mask in (ops.convert_to_numpy(x) for x in masks if x is not None):
             # An image without detected objects has no text, and no option is at fault.
             scores = np.where(mask.any(axis=1), scores, 0.0)
-        self._check_scores(scores, places, options)
-        return [
-            (row[None], score[None], [None])
-            for row, score in zip(tokens, scores, strict=True)
-        ]
+        return tokens[:, None], scores[:, None]
+
+    def steps(self, *args: Any) -> Iterator[Any]:
+        raise self._is_whole()
+
+    def attended(self, *args: Any) -> Attended:
+        raise self._is_whole()
+
+    def _is_whole(self):
+        return InputError(
+            f"The file of '{self.model.name}' holds the whole search: it shows neither "
+            "attention nor texts while they grow."
+        )
 
 
 class EngineAnswerer(EngineModel, Answering):
     """A model that answers questions, in a file of an engine, see `EngineModel`."""
 
-    answers: list[str]
+    def __init__(self, file: pathlib.Path):
+        super().__init__(file)
+        self.recall, self.most = self.engine.recall, self.engine.most
 
-    def _describe(self, described: dict[str, Any]) -> None:
-        check(Threshold, threshold=self.threshold)
-        self.recall = described.get("recall")
-        check(dict[str, Share] | None, recall=self.recall)
-        self.answers = [str(answer) for answer in described["answers"]]
-        self.most = int(described["most"])
+    @property
+    def answers(self) -> list[str]:
+        assert self.engine.answers is not None  # as it answers
+        return self.engine.answers
 
     def check_number_of_answers(self, n: int) -> None:
         super().check_number_of_answers(n)

@@ -8,14 +8,14 @@ from keras import ops
 from keras_caption.base.arguments import Tensor
 from keras_caption.base.errors import InputError
 from keras_caption.inputs import KINDS, InputKind
-from keras_caption.models.generation import Generation
 from keras_caption.models.members import Members
+from keras_caption.models.searching import Searching
 from keras_caption.models.sentence_reader import SentenceReader
 from keras_caption.text import Tokenizer
 from keras_caption.text.tokenizer import have_same_ids
 
 
-class Ensemble(SentenceReader, Members[Generation], Generation):
+class Ensemble(SentenceReader, Members[Searching], Searching):
     """Averages the predictions of several captioners, or of several translators.
 
     At each token the probabilities of all members are averaged, and a search runs over
@@ -47,10 +47,10 @@ class Ensemble(SentenceReader, Members[Generation], Generation):
         choice.
     """
 
-    member_type = Generation
+    member_type = Searching
     noun = "captioner or translator"
 
-    def __init__(self, members: Iterable[Generation | os.PathLike | str]):
+    def __init__(self, members: Iterable[Searching | os.PathLike | str]):
         super().__init__(members)
         self.decoding = self.members[0].decoding
         self.generated = self.members[0].generated
@@ -69,7 +69,7 @@ class Ensemble(SentenceReader, Members[Generation], Generation):
         """The calibration of the first member; all members read the same objects."""
         return getattr(self.members[0], "calibration", None)
 
-    def check_member(self, member: Generation, who: str) -> None:
+    def check_member(self, member: Searching, who: str) -> None:
         if member.vocabulary is None:
             raise InputError(f"{who} has no vocabulary.")
         if not have_same_ids(member.vocabulary, self.vocabulary):

@@ -1,9 +1,6 @@
 import contextlib
-import dataclasses
-import functools
 import itertools
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
@@ -11,43 +8,28 @@ from jaxtyping import Float32, Int, Int32
 from keras import ops
 
 from keras_caption.base.arguments import Count, Tensor, check
-from keras_caption.base.compilation import compile_function, round_up, shapes_of
 from keras_caption.base.errors import InputError, NoTextError
 from keras_caption.base.progress import progress as progress_bar
 from keras_caption.decoding import (
     Decoding,
     DecodingOptions,
-    length_limits,
     with_decoding,
 )
-from keras_caption.decoding.beam_search import make_beam
-from keras_caption.decoding.constrained_beam import Required
-from keras_caption.decoding.greedy_search import GreedySearch
-from keras_caption.decoding.hook import HOOKS, Hook
-from keras_caption.decoding.random_numbers import numbers_of_samples
 from keras_caption.decoding.rules import DEFAULTS
-from keras_caption.decoding.sampling import Sampling
-from keras_caption.decoding.search import Search, chosen_log_probs, is_hypothesis
+from keras_caption.decoding.search import is_hypothesis
 from keras_caption.decoding.text_options import (
     check_prefixes,
-    forbidden_tokens,
-    prefix_tokens,
-    required_tokens,
 )
-from keras_caption.formats.coco_categories import CATEGORIES
-from keras_caption.inputs import InputKind
+from keras_caption.models.backend import Attended, Backend
 from keras_caption.models.input_reader import InputReader, is_whole, parts_of
 from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
 from keras_caption.predict.batches import batches_of
 from keras_caption.predict.captions import confidences_of
-from keras_caption.settings.decoding import BeamSize, check_options
-from keras_caption.text import BOS, PAD, Tokenizer, Vocabulary
+from keras_caption.text import Tokenizer
 
-MAX_COMPILED = 32  # compiled functions of a model; each takes some megabytes
 # What is generated for one example: tokens `(n, T)`, log-probabilities `(n,)`, and for
 # each text its attention weights, or `None`.
 Generated = tuple[np.ndarray, np.ndarray, list[np.ndarray | None]]
-Attended = list[list[np.ndarray | None]]  # these of several examples
 # Options that can exclude all texts of an example.
 LIMITING = (
     *("prefix", "forbidden", "required", "min_length", "no_repeat_ngram"),
@@ -56,10 +38,10 @@ LIMITING = (
 
 
 class Generation(InputReader):
-    """Mixin of models and ensembles that generates captions.
+    """Mixin of all that generates captions of any number of examples.
 
-    A subclass has a `vocabulary`, `memory_kind` and the methods `encode`, `start`,
-    `step`, `logits` and `attention`, beside the attributes of an `InputReader`.
+    A subclass has a `vocabulary` and a `backend`, which generates one batch, beside the
+    attributes of an `InputReader`.
 
     Attributes:
         generated: str, name of the texts among the outputs of an exported model.
@@ -76,27 +58,7 @@ class Generation(InputReader):
         def vocabulary(self) -> Tokenizer | None: ...
 
         @property
-        def memory_kind(self) -> InputKind: ...
-
-        def encode(self, inputs: dict[str, Tensor]) -> Any: ...
-
-        @property
-        def can_grow(self) -> bool: ...
-
-        def start(self, memory: Any, length: int | None = 20) -> dict[str, Any]: ...
-
-        def step(
-            self, tokens: Tensor, state: dict[str, Any], index: Tensor
-        ) -> tuple[Tensor, dict[str, Any]]: ...
-
-        def logits(self, tokens: Tensor, memory: Any) -> Tensor: ...
-
-        def attention(self, tokens: Tensor, memory: Any) -> Tensor: ...
-
-    @property
-    def tokenizers(self) -> list[Tokenizer]:
-        """The tokenizers that an exported model needs."""
-        return [self._check_vocabulary()]
+        def backend(self) -> Backend: ...
 
     @overload
     def generate(
@@ -256,10 +218,11 @@ class Generation(InputReader):
         vocabulary = self._check_vocabulary()
         kept = [True, n is not None, attention]
         captions = []
-        for tokens, score, weights in zip(*generated, strict=True):
-            each = vocabulary.decode(tokens), float(score), weights
-            parts = tuple(itertools.compress(each, kept))
-            if n is None or is_hypothesis(score):
+        exist = is_hypothesis(generated[1])
+        for tokens, score, weights, exists in zip(*generated, exist, strict=True):
+            if n is None or exists:
+                each = vocabulary.decode(tokens), float(score), weights
+                parts = tuple(itertools.compress(each, kept))
                 captions.append(parts if len(parts) > 1 else parts[0])
         return captions[0] if n is None else captions
 
@@ -324,123 +287,6 @@ class Generation(InputReader):
             captions.update(zip(image_ids, generated, strict=True))
         return captions
 
-    def log_probabilities(
-        self, tokens: Int32[Tensor, "batch*C T"], inputs: dict[str, Tensor]
-    ) -> Float32[Tensor, " batch*C"]:
-        """Log-probabilities of whole captions, EOS included.
-
-        Args:
-            tokens: int32 `(batch * C, T)`, from BOS to EOS, then PAD.
-            inputs: dict of tensors of `batch` examples, as `read` returns it.
-
-        Returns:
-            float32 `(batch * C,)`.
-        """
-        # Logits at position t are of token t + 1.
-        logits = self.logits(tokens[:, :-1], self.encode(inputs))
-        log_probs = ops.log_softmax(ops.cast(logits, "float32"))
-        chosen = chosen_log_probs(log_probs, tokens[:, 1:])
-        return ops.sum(ops.where(tokens[:, 1:] != PAD, chosen, 0.0), axis=1)
-
-    def limits(
-        self,
-        inputs: dict[str, Tensor],
-        options: Decoding,
-        prefix: Int32[Tensor, "batch T"] | None = None,
-    ) -> Int32[Tensor, " batch"] | None:
-        """Greatest numbers of tokens of outputs, by the lengths of their inputs.
-
-        Args:
-            inputs: dict of tensors, as `read` returns it.
-            options: `keras_caption.decoding.Decoding`.
-            prefix: int32 `(batch, T)`, first tokens of the outputs, then PAD, or
-                `None`. A limit is never below the length of the prefix with EOS.
-
-        Returns:
-            int32 `(batch,)`, or `None` if there is no `length_ratio`.
-
-        Raises:
-            InputError: If the inputs of the model have no length, as images.
-        """
-        if options.length_ratio is None:
-            return None
-        lengths = self.memory_kind.lengths(inputs)
-        limits = length_limits(lengths, options.length_ratio, options.length_margin)
-        if prefix is None:
-            return limits
-        prefix_lengths = ops.sum(ops.cast(ops.not_equal(prefix, PAD), "int32"), axis=1)
-        return ops.maximum(limits, prefix_lengths + 1)
-
-    def search(
-        self,
-        options: Decoding,
-        inputs: dict[str, Tensor],
-        per_example: dict[str, Tensor] | None = None,
-        numbers: Float32[Tensor, "batch*C T"] | None = None,
-        required: Required | None = None,
-    ) -> Search:
-        """Makes the search by which the model generates.
-
-        Args:
-            options: `keras_caption.decoding.Decoding`.
-            inputs: dict of tensors, as `read` returns it.
-            per_example: As in `Search`, without limits.
-            numbers: As in `keras_caption.decoding.sample`; `None` for a search that
-                does not sample.
-            required: As in `keras_caption.decoding.beam_search`.
-        """
-        per_example = per_example or {}
-        limits = self.limits(inputs, options, per_example.get("prefix"))
-        if limits is not None:
-            per_example = {**per_example, "limits": limits}
-        if states := self.read_hooks(options, inputs):
-            per_example = {**per_example, "hooks": states}
-        if numbers is not None:
-            return Sampling(self, options, numbers, per_example)
-        # Required words need banks of a constrained beam, even of width 1.
-        if options.beam_size == 1 and required is None:
-            return GreedySearch(self, options, per_example)
-        return make_beam(self, options, per_example, required)
-
-    @functools.cached_property
-    def hooks(self) -> dict[str, Hook]:
-        """Hooks of all searches, by names that a user chooses, see `Hook`."""
-        return {}
-
-    def hooks_of(self, options: Decoding) -> dict[str, Hook]:
-        """The hooks of a search: the evidence that options ask for, and `hooks`."""
-        evidence = {"evidence": self.evidence} if options.evidence else {}
-        return {**evidence, **self.hooks}
-
-    def read_hooks(
-        self, options: Decoding, inputs: dict[str, Tensor]
-    ) -> dict[str, dict[str, Tensor]]:
-        """What each of the hooks of a search reads of the inputs."""
-        hooks = self.hooks_of(options)
-        return {name: hook.read(inputs) for name, hook in hooks.items()}
-
-    @functools.cached_property
-    def evidence(self) -> Hook:
-        """The relation of tokens to the detected objects that support them.
-
-        Raises:
-            InputError: If the model does not caption detected objects.
-        """
-        # Names of colours may follow those of objects.
-        object_names = (getattr(self, "categories", None) or ())[: len(CATEGORIES)]
-        if tuple(object_names) != CATEGORIES:
-            raise InputError(
-                f"The model '{self.name}' does not caption detected objects: it takes "
-                "no `evidence`."
-            )
-        vocabulary = self._check_vocabulary()
-        if not isinstance(vocabulary, Vocabulary):
-            raise InputError(
-                f"The model '{self.name}' has no vocabulary of words: it takes no "
-                "`evidence`."
-            )
-        return HOOKS["evidence"](vocabulary)
-
     def _check_vocabulary(self) -> Tokenizer:
         """Returns the vocabulary, or raises `InputError` if there is none."""
         if self.vocabulary is None:
@@ -451,27 +297,8 @@ class Generation(InputReader):
         return self.vocabulary
 
     def decoding_of(self, n: int | None, options: Mapping[str, Any]) -> Decoding:
-        """The model's options with replacements, and a beam that holds `n` captions.
-
-        Raises:
-            InputError: If an option is wrong, or `beam_size` is less than `n`.
-        """
-        if n is None:
-            return self.decoding.override(**options)
-        check(BeamSize, n=n)
-        check_options(options)
-        own = {**self.decoding.get_config(), **options}
-        samples = own["temperature"] is not None  # which have no beam
-        if not samples and "beam_size" not in options:
-            # The groups of a diverse beam have the same width.
-            wide = math.ceil(max(n, own["beam_size"]) / own["groups"])
-            options = {**options, "beam_size": wide * own["groups"]}
-        changed = self.decoding.override(**options)
-        if not samples and n > changed.beam_size:
-            raise InputError(
-                f"A beam of {changed.beam_size} does not hold the {n} best."
-            )
-        return changed
+        """The options of a call, see `Decoding.of_call`."""
+        return self.decoding.of_call(n, options)
 
     def _search(
         self,
@@ -525,23 +352,13 @@ class Generation(InputReader):
         before: list[str] = []
         for examples in self._parts(raw, batch_size, options):
             for batch in batches_of(examples, batch_size, self.fill):
-                places, size = examples.places[batch.indices], batch.count
                 inputs = examples.take(batch.indices)
-                plain, feed = self._feed(inputs, places, 1, options)
-                memory, values = self._run(first_values, plain, feed)
-                for index in range(plain.max_length):
-                    # A tensor, so that one compiled function does all steps.
-                    position = ops.convert_to_tensor(index, "int32")
-                    values, tokens, scores, is_unfinished = self._run(
-                        one_step, plain, feed, memory, position, values
-                    )
-                    tokens, scores = map(ops.convert_to_numpy, (tokens, scores))
-                    # Rows behind `size` only fill the batch.
-                    texts = [vocabulary.decode(row) for row in tokens[:size]]
+                places = examples.places[batch.indices]
+                for step in self.backend.steps(inputs, places, options):
+                    # Rows behind the first `count` only fill the batch.
+                    texts = [vocabulary.decode(row) for row in step[0][: batch.count]]
                     yield [*before, *texts]
-                    if not is_unfinished:
-                        break
-                self._check_scores(scores, places, options)
+                self._check_scores(step[1], places, options)
                 before += texts
 
     def generate_batch(
@@ -570,16 +387,18 @@ class Generation(InputReader):
         Raises:
             NoTextError: If the options exclude all texts of an example.
         """
-        n = n or 1
-        plain, feed = self._feed(inputs, places, n, options)
-        tokens, scores = map(ops.convert_to_numpy, self._run(whole, plain, feed))
-        # (size, n, T) and (size, n): a beam may be wider than n.
-        tokens, scores = present_first(tokens[:, :n], scores[:, :n])
+        tokens, scores = self.backend.run(inputs, places, n or 1, options)
         self._check_scores(scores[:, 0], places, options)
-        weights: Attended = [[None] * n] * len(places)
+        weights: Attended = [[None] * (n or 1)] * len(places)
         if attention:
             weights = self.attended(inputs, tokens)
         return list(zip(tokens, scores, weights, strict=True))
+
+    def attended(
+        self, inputs: dict[str, Tensor], tokens: Int32[np.ndarray, "size n T"]
+    ) -> Attended:
+        """What each token of generated captions attends to, see `Backend.attended`."""
+        return self.backend.attended(inputs, tokens)
 
     def _check_scores(self, scores, places, options):
         """Raises `NoTextError` if an example has no text.
@@ -600,166 +419,3 @@ class Generation(InputReader):
             reason = f"{others} and a `max_length` of {length} leave none"
         noun = self.kinds[0].noun
         raise NoTextError(f"{noun} {places[missing[0]]}", reason)
-
-    def _feed(
-        self,
-        inputs: dict[str, Tensor],
-        places: Int[np.ndarray, " size"],
-        n: int,
-        options: Decoding,
-    ) -> tuple[Decoding, dict[str, Any]]:
-        """Splits options into plain options, without texts, and arguments of `search`.
-
-        A compiled function depends on the plain options. Texts are tensors among the
-        arguments, so that other texts of the same shape need no further compilation.
-        """
-        size = len(places)
-        if not isinstance(options.prefix, str):
-            prefixes = tuple(options.prefix[place] for place in places)
-            options = dataclasses.replace(options, prefix=prefixes)
-        plain = dataclasses.replace(options, prefix="", forbidden=(), required=())
-        feed: dict[str, Any] = {"inputs": inputs}
-        per_example: dict[str, Any] = {}
-        prefix = None
-        if options.required:
-            feed["required"] = required_tokens(self._check_vocabulary(), options)
-        if options.forbidden:
-            forbidden = forbidden_tokens(self._check_vocabulary(), options.forbidden)
-            if len(forbidden):
-                shape = size, *forbidden.shape  # one row for each example
-                per_example["forbidden"] = np.broadcast_to(forbidden, shape)
-        if options.prefix:
-            prefix = prefix_tokens(self._check_vocabulary(), options, size)
-        limits = self.limits(inputs, options, prefix)
-        if limits is not None:  # rounded up, so that few functions are compiled
-            longest = min(options.max_length, round_up(int(ops.max(limits))))
-            plain = dataclasses.replace(plain, max_length=longest)
-        if prefix is not None:
-            per_example["prefix"] = prefix[:, : plain.max_length]
-        if options.temperature is not None:
-            feed["numbers"] = numbers_of_samples(
-                options.seed, places, n, plain.max_length
-            )
-        return plain, {**feed, "per_example": per_example}
-
-    def attended(
-        self, inputs: dict[str, Tensor], tokens: Int32[np.ndarray, "size n T"]
-    ) -> Attended:
-        """What each token of generated captions attends to.
-
-        Args:
-            inputs: dict of tensors, as `read` returns it.
-            tokens: int32 `(size, n, T)`, of `n` captions of each example, then PAD.
-
-        Returns:
-            For each example a list with one array for each caption: attention weights,
-            float32 `(tokens, M)`, of the caption's tokens, EOS included, over the
-            memory's items.
-        """
-        # Decoder inputs: BOS before the tokens, without the last.
-        shifted = np.pad(tokens, ((0, 0), (0, 0), (1, 0)), constant_values=BOS)
-        shifted = shifted[..., :-1]
-        feed = {"inputs": inputs, "tokens": shifted.reshape(-1, shifted.shape[-1])}
-        # (size, n * T, M) to (size, n, T, M)
-        weights = ops.convert_to_numpy(self._run(attention, Decoding(), feed))
-        weights = weights.reshape(*tokens.shape, -1)
-        # Weights of the padding that `padded` adds are removed.
-        name = self.memory_kind.keys[0]
-        added = self.padded(inputs)[name].shape[1] - inputs[name].shape[1]
-        weights = weights[..., : weights.shape[-1] - added]
-        lengths = np.count_nonzero(tokens, axis=-1)
-        return [
-            [caption[:length] for caption, length in zip(*example, strict=True)]
-            for example in zip(weights, lengths, strict=True)
-        ]
-
-    def _run(
-        self, make: Callable, options: Decoding, feed: dict[str, Any], *args: Any
-    ) -> Any:
-        """Compiles what `make` returns for the model and options, and calls it."""
-        feed = {**feed, "inputs": self.padded(feed["inputs"])}
-        by_xla = self.jit_compile
-        if make is whole:  # single steps return to Python: XLA gains little there
-            examples = len(next(iter(feed["inputs"].values())))
-            by_xla = self.pays_off(examples, (options, shapes_of(feed)))
-        required = tuple(x.shape for x in feed.get("required", ()))
-        return self._compiled(make, options, required, by_xla)(feed, *args)
-
-    def _compiled(
-        self,
-        make: Callable,
-        options: Decoding,
-        required: tuple[Any, ...] = (),
-        by_xla: bool = False,
-    ) -> Callable:
-        """The compiled function that `make` returns for the model and options.
-
-        The `MAX_COMPILED` functions that were used last are kept.
-        """
-        # The seed decides the numbers of samples, which are arguments of the function.
-        hooks = tuple(self.hooks.items())
-        key = make, dataclasses.replace(options, seed=None), required, hooks, by_xla
-        functions = self._compiled_functions
-        function = functions.pop(key, None) or compile_function(
-            make(self, options), self.variables, by_xla
-        )
-        functions[key] = function  # at the end: a dict keeps the order of insertion
-        by_options = [key for key in functions if isinstance(key, tuple)]
-        for unused in by_options[:-MAX_COMPILED]:
-            del functions[unused]
-        return function
-
-
-def present_first(
-    tokens: Int32[np.ndarray, "batch n T"], scores: Float32[np.ndarray, "batch n"]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Moves missing texts of each example behind the others, whose order stays."""
-    order = np.argsort(~is_hypothesis(scores), axis=1, kind="stable")
-    tokens = np.take_along_axis(tokens, order[..., None], axis=1)
-    return tokens, np.take_along_axis(scores, order, axis=1)
-
-
-# === Functions that are compiled: each takes the arguments of `search` as `feed` ===
-
-
-def whole(model: Generation, options: Decoding) -> Callable:
-    """A whole search: tokens `(batch, n, T)` and log-probabilities `(batch, n)`."""
-
-    def run(feed):
-        search = model.search(options, **feed)
-        tokens, scores = search.run(model.encode(feed["inputs"]))
-        batch = ops.shape(next(iter(feed["inputs"].values())))[0]
-        shape = batch, -1, options.max_length
-        return ops.reshape(tokens, shape), ops.reshape(scores, (batch, -1))
-
-    return run
-
-
-def first_values(model: Generation, options: Decoding) -> Callable:
-    """The start of a search: the decoder's memory, and the values of the loop."""
-
-    def start(feed):
-        return model.search(options, **feed).start(model.encode(feed["inputs"]))
-
-    return start
-
-
-def one_step(model: Generation, options: Decoding) -> Callable:
-    """One step: the next values, the best tokens, their scores, and whether to go on.
-
-    An unfinished hypothesis has no score yet.
-    """
-
-    def step(feed, memory, index, values):
-        search = model.search(options, **feed)
-        values = search.next_step(memory, index, values)
-        tokens, scores = search.best_so_far(values), search.results(values)[1]
-        scores = ops.reshape(scores, (ops.shape(tokens)[0], -1))[:, 0]
-        return values, tokens, scores, search.is_unfinished(values)
-
-    return step
-
-
-def attention(model: Generation, options: Decoding) -> Callable:
-    """Attention weights of the captions in `tokens`, see `Generation.attention`."""
-    return lambda feed: model.attention(feed["tokens"], model.encode(feed["inputs"]))

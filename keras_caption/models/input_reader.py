@@ -138,12 +138,17 @@ class InputReader(JitSwitch):
         """The columns of raw input that are read: each has a row for each example."""
         if not isinstance(raw, collections.abc.Mapping):
             return {RAW: raw}
-        names = (*self.input_specs, "image", "image_id", "photos")
+        own = (name for kind in self.kinds for name in kind.specs)
+        names = (*own, "image", "image_id", "photos")
         return {name: raw[name] for name in names if raw.get(name) is not None}
 
     @functools.cached_property
     def _compiled_functions(self) -> dict:
         return {}
+
+    def forget_compiled(self) -> None:
+        """Forgets compiled functions, which hold the weights of their time."""
+        self._compiled_functions.clear()
 
 
 def is_whole(raw: Any) -> bool:

@@ -54,13 +54,13 @@ class Members(PhotoReader, Generic[Member]):
         self.input_specs = {}
         for number, member in enumerate(self.members, start=1):
             who = f"Member {number} of the ensemble, {member.name!r},"
-            if not isinstance(member, self.member_type):
-                kind = type(member).__name__
-                raise InputError(f"{who} is a {kind}, not a {self.noun}.")
             if isinstance(member, EngineModel):
                 raise InputError(
                     f"{who} runs on another engine: it cannot be in an ensemble."
                 )
+            if not isinstance(member, self.member_type):
+                kind = type(member).__name__
+                raise InputError(f"{who} is a {kind}, not a {self.noun}.")
             self.check_member(member, who)
             for name in ("source", "question"):
                 if not have_same_ids(getattr(member, name), getattr(self, name)):

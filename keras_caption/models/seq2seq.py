@@ -8,13 +8,13 @@ from keras_caption.base.arguments import KerasOptions, Tensor
 from keras_caption.base.errors import InputError
 from keras_caption.decoding import Decoding
 from keras_caption.inputs import InputKind
-from keras_caption.models.generation import Generation
+from keras_caption.models.searching import Searching
 from keras_caption.models.task_model import TaskModel
 from keras_caption.text import Tokenizer
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class Seq2Seq(Generation, TaskModel):
+class Seq2Seq(Searching, TaskModel):
     """Base of models that generate: an encoder of inputs, and a decoder of tokens.
 
     A Keras model over a batch, a dict of the encoder's inputs and `tokens`, that

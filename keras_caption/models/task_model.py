@@ -5,7 +5,6 @@ import keras
 
 from keras_caption.base.atomic import replacing
 from keras_caption.base.errors import InputError
-from keras_caption.base.keras_overrides import CalledWithDicts, ReplicaTraining
 from keras_caption.formats.keras_files import is_texts
 from keras_caption.models.constructors import (
     OF_KERAS,
@@ -18,10 +17,11 @@ from keras_caption.models.quantization import (
     quantize_layers,
     short_collections,
 )
+from keras_caption.models.replica_training import ReplicaTraining
 from keras_caption.models.saving import save_preset
 
 
-class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
+class TaskModel(InputReader, ReplicaTraining, keras.Model):
     """Base of all models: an encoder of a dict of inputs, and the parts of a task.
 
     The signature of a subclass's constructor declares its arguments, see
@@ -191,7 +191,7 @@ class TaskModel(InputReader, CalledWithDicts, ReplicaTraining, keras.Model):
         """
         with short_collections():
             super().quantize(*args, **kwargs)
-        self._compiled_functions.clear()  # they hold the weights before
+        self.forget_compiled()
         compile_config = self.get_compile_config()
         if compile_config:
             self.compile_from_config(compile_config)

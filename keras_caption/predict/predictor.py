@@ -67,14 +67,15 @@ class RecordPredictor(abc.ABC):
         places: Int[np.ndarray, " size"],
         n: int | None,
         attention: bool,
-        options: dict[str, Any],
+        options: Any,
     ) -> Sequence[Prediction]:
         """Predicts for one batch.
 
         Args:
             inputs: dict of arrays `(size, ...)`, stacked values of the examples.
             places: int `(size,)`, places of the examples in all input.
-            n, attention, options: As in `answer`.
+            n, attention: As in `answer`.
+            options: What `check_options` has returned.
 
         Returns:
             Sequence of `Prediction`, one for each example.
@@ -84,8 +85,15 @@ class RecordPredictor(abc.ABC):
         """
 
     @abc.abstractmethod
-    def check_options(self, n: int | None, options: dict[str, Any]) -> None:
-        """Raises `InputError` if an option of `answer` is unknown or wrong."""
+    def check_options(self, n: int | None, options: dict[str, Any]) -> Any:
+        """Checks the options of a call of `answer`, once for all its batches.
+
+        Returns:
+            The options as `run` takes them; `None` if it takes them as they are.
+
+        Raises:
+            InputError: If an option is unknown or wrong.
+        """
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of a text that the model generates; of words, by default."""
@@ -160,11 +168,7 @@ class RecordPredictor(abc.ABC):
                 `n` answers.
             NoTextError: If the options exclude all texts of an example.
         """
-        self.check_options(n, options)
-
-        def run(inputs, places):
-            return self.run(inputs, places, n, attention, options)
-
+        run = self._runner(n, attention, options)
         return self._answers(examples, run, BATCH_SIZE)
 
     @with_decoding
@@ -201,13 +205,10 @@ class RecordPredictor(abc.ABC):
         Raises:
             InputError: If an option is unknown or wrong.
         """
-        self.check_options(n, options)
+        run = self._runner(n, attention, options)
         read = self.read if read is None else read
         has_files = any(name in self.reads for name in FILES)
         windows = windows_of(records, batch_size if has_files else WINDOW, size_of)
-
-        def run(inputs, places):
-            return self.run(inputs, places, n, attention, options)
 
         def begin(window):
             return [pool.submit(read_one, *numbered) for numbered in window]
@@ -236,6 +237,12 @@ class RecordPredictor(abc.ABC):
                 waiting = following
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _runner(self, n, attention, options):
+        """`run` of a batch's inputs and places, after a check of the options."""
+        checked = self.check_options(n, options)
+        checked = options if checked is None else checked
+        return lambda inputs, places: self.run(inputs, places, n, attention, checked)
 
     def _answers(self, examples, run, batch_size, faults=None):
         """The results of `run` for examples, in their order, and faults as they are."""

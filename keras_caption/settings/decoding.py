@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Self, TypeVar, Unpack, get_args
 
@@ -16,6 +17,7 @@ from keras_caption.base.arguments import (
     Positive,
     Seed,
     ShareAboveZero,
+    check,
     checked,
     entries,
 )
@@ -204,18 +206,60 @@ class Decoding:
                 with the others.
         """
         check_names(options)
-        given: dict[str, Any] = {**options}
-        changed = dataclasses.replace(self, **given)
-        for field in dataclasses.fields(self):
-            for need in needs_of(field):
+        given = {
+            name: checked(kind, name, options.get(name))
+            for name, kind in types().items()
+            if name in options
+        }
+        changed = self.replaced(given)
+        for name, (default, needs) in conditions().items():
+            value, wanted = getattr(changed, name), given.get(name) is not None
+            if value == default and not wanted:
+                continue
+            for need in needs:
                 if need.condition(changed):
                     continue
-                if given.get(field.name) is not None:
-                    raise InputError(f"`{field.name}` needs {need.text}.")
-                default: dict[str, Any] = {field.name: field.default}
-                changed = dataclasses.replace(changed, **default)
+                if wanted:
+                    raise InputError(f"`{name}` needs {need.text}.")
+                changed = changed.replaced({name: default})
         changed.check_together()
         return changed
+
+    def of_call(self, n: int | None, options: Mapping[str, Any]) -> Self:
+        """These options with those of a call, and a beam that holds `n` texts.
+
+        Args:
+            n: int, number of texts that are wanted of an example, or `None`.
+            options: dict of options of the call, by name.
+
+        Raises:
+            InputError: As in `override`, or if `beam_size` is less than `n`.
+        """
+        if n is None:
+            return self.override(**options)
+        check(BeamSize, n=n)
+        check_options(options)
+        temperature, beam_size, groups = (
+            options.get(name, getattr(self, name))
+            for name in ("temperature", "beam_size", "groups")
+        )
+        samples = temperature is not None  # which have no beam
+        if not samples and "beam_size" not in options:
+            # The groups of a diverse beam have the same width.
+            wide = math.ceil(max(n, beam_size) / groups)
+            options = {**options, "beam_size": wide * groups}
+        changed = self.override(**options)
+        if not samples and n > changed.beam_size:
+            raise InputError(
+                f"A beam of {changed.beam_size} does not hold the {n} best."
+            )
+        return changed
+
+    def replaced(self, values: Mapping[str, Any]) -> Self:
+        """A copy with other values of some options, which have been checked before."""
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self), **values)
+        return copy
 
     def fixed(self, name: str, n: int | None, options: Mapping[str, Any]) -> Self:
         """These options, of a model whose file holds the whole search.
@@ -283,7 +327,18 @@ def types() -> dict[str, Any]:
     }
 
 
-def needs_of(field: dataclasses.Field) -> Iterable[Condition]:
+@functools.cache
+def conditions() -> dict[str, tuple[Any, list[Condition]]]:
+    """The default of each option that needs conditions, and these, by name."""
+    fields = dataclasses.fields(Decoding)
+    return {
+        field.name: (field.default, needs)
+        for field in fields
+        if (needs := needs_of(field))
+    }
+
+
+def needs_of(field: dataclasses.Field) -> list[Condition]:
     """The conditions without which an option has no effect."""
     return [note for note in get_args(field.type) if isinstance(note, Condition)]
 

@@ -122,11 +122,11 @@ class Tokenizer(abc.ABC):
         Raises:
             InputError: If a token id is not in the vocabulary.
         """
-        ids = []
+        ids, size = [], len(self)
         for token in tokens:
-            if not 0 <= token < len(self):
+            if not 0 <= token < size:
                 raise InputError(
-                    f"Token {token} is not one of the {len(self)} of this vocabulary; "
+                    f"Token {token} is not one of the {size} of this vocabulary; "
                     "it comes from another vocabulary."
                 )
             if token == EOS:

@@ -6,8 +6,8 @@ from keras import ops, tree
 from keras_caption.base.arguments import Tensor
 from keras_caption.base.compilation import one_after_another, setting_of
 from keras_caption.base.errors import need_backend
-from keras_caption.base.keras_overrides import ReplicaTraining
 from keras_caption.base.replicas import sum_over_replicas
+from keras_caption.models.replica_training import ReplicaTraining
 
 
 class AccumulatingTrainer(ReplicaTraining, keras.Model):

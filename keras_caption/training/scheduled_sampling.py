@@ -5,11 +5,11 @@ import keras
 from keras import ops
 
 from keras_caption.base.compilation import setting_of
-from keras_caption.base.keras_overrides import CalledWithDicts, ReplicaTraining
 from keras_caption.decoding import scheduled_sampling
+from keras_caption.models.replica_training import ReplicaTraining
 
 
-class ScheduledSamplingTrainer(CalledWithDicts, ReplicaTraining, keras.Model):
+class ScheduledSamplingTrainer(ReplicaTraining, keras.Model):
     """Trains a model with cross-entropy, partly on tokens that it sampled.
 
     Some input tokens of the decoder are replaced by samples from the model; the targets

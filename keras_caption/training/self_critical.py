@@ -13,7 +13,6 @@ from keras_caption.base.arguments import (
 )
 from keras_caption.base.compilation import shapes_may_change
 from keras_caption.base.errors import InputError, need_backend
-from keras_caption.base.keras_overrides import ReplicaTraining
 from keras_caption.base.replicas import (
     part_of_mean,
     place_among_replicas,
@@ -25,6 +24,7 @@ from keras_caption.decoding.random_numbers import uniform_numbers
 from keras_caption.decoding.rules import forbidden_log_probs
 from keras_caption.decoding.search import repeat_rows
 from keras_caption.losses import SequenceCrossEntropy
+from keras_caption.models.replica_training import ReplicaTraining
 from keras_caption.rewards import reads_of
 from keras_caption.text import BOS, EOS, PAD
 

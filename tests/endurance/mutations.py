@@ -185,9 +185,9 @@ MUTATIONS = [  # (file, tests), text, replacement
         "index, state), scores, scores - 1e6)",
     ),
     (
-        ("models/generation.py", ADMISSIBLE),
-        'math.ceil(max(n, own["beam_size"]) / own["groups"])',
-        'max(n, own["beam_size"]) // own["groups"]',
+        ("settings/decoding.py", ADMISSIBLE),
+        "math.ceil(max(n, beam_size) / groups)",
+        "max(n, beam_size) // groups",
     ),
     # === Rewards ===
     (CIDER, 'ops.minimum(ops.expand_dims(ours["weight"], -1), shared)', "shared"),

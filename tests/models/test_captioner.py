@@ -13,7 +13,7 @@ from conftest import PROJECT, random_images, tiny
 from keras import ops
 
 import keras_caption as kc
-from keras_caption.models import generation
+from keras_caption.models import compiled_searches
 
 TOKENS = 8
 
@@ -323,17 +323,19 @@ def test_mistakes_are_named(vocabulary, captioner, rng):
 
 
 def test_functions_of_the_last_options_are_kept(vocabulary, monkeypatch):
-    monkeypatch.setattr(generation, "MAX_COMPILED", 2)
-    monkeypatch.setattr(generation, "compile_function", lambda function, *_: function)
+    monkeypatch.setattr(compiled_searches, "MAX_COMPILED", 2)
+    monkeypatch.setattr(
+        compiled_searches, "compile_function", lambda function, *_: function
+    )
     model = kc.models.create("san", vocabulary=vocabulary, **tiny("san"))
     options = [model.decoding.override(max_length=n) for n in (4, 5, 6)]
 
     def compiled(i):
-        return model._compiled(generation.whole, options[i])
+        return model.backend.compiled(compiled_searches.whole, options[i])
 
     first, second = compiled(0), compiled(1)
     assert compiled(0) is first
     compiled(2)  # in place of the second, which was not used since
     assert compiled(0) is first
     assert compiled(1) is not second
-    assert len(model._compiled_functions) == 2
+    assert len(model.backend.functions) == 2

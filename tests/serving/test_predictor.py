@@ -13,7 +13,8 @@ from yolox_file import photo, white_yolox
 import keras_caption as kc
 from keras_caption.apps.objects.object_words import least_score
 from keras_caption.apps.serve.records import clip_of
-from keras_caption.models import generation
+from keras_caption.models import compiled_searches
+from keras_caption.settings import decoding
 
 QUESTION = kc.text.QuestionTokenizer(["is", "it", "red"])
 
@@ -54,7 +55,7 @@ def test_warm_beams_wait_for_no_compilation(of_objects, monkeypatch):
         compiled.append(function)
         return compile_function(function, *args)
 
-    monkeypatch.setattr(generation, "compile_function", counting)
+    monkeypatch.setattr(compiled_searches, "compile_function", counting)
     predictor = kc.serving.Predictor(model)
     monkeypatch.setattr(kc.serving.Predictor, "signatures", {})  # which take seconds
     predictor.warm_up([1])
@@ -102,6 +103,22 @@ def test_confidence_is_calibrated_by_the_scores_of_what_is_named(
     least = least_score(found.text, found.objects)
     assert found.confidence == pytest.approx(0.2 + 0.6 * least)
     assert found.unsure == (found.confidence < of_objects.model.threshold)
+
+
+def test_options_are_checked_once_for_all_batches(of_objects, monkeypatch):
+    checks = []
+
+    def counting(kind, name, value):
+        checks.append(name)
+        return checked(kind, name, value)
+
+    checked = decoding.checked
+    record = {"regions": np.eye(80)[:3], "boxes": [[0, 0, 1, 1]] * 3}
+    monkeypatch.setattr(decoding, "checked", counting)
+    of_objects([record] * 33, max_length=3)  # in two batches
+    images = {name: np.stack([x] * 2) for name, x in record.items()}
+    of_objects.model.generate(images, batch_size=1, max_length=3)
+    assert checks == ["max_length"] * 2
 
 
 def test_options_that_leave_no_text_are_one_sentence(of_objects):

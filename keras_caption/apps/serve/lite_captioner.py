@@ -2,22 +2,17 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from keras_caption.apps.objects import (
     CATEGORIES,
     LiteClassifier,
     LiteDetector,
-    SecondOpinion,
 )
-from keras_caption.apps.objects.added_details import add_details
-from keras_caption.apps.objects.judged_captions import judge_by_objects
 from keras_caption.apps.objects.second_opinion import with_second_opinion
 from keras_caption.apps.serve.lite_predictor import LitePredictor
 from keras_caption.apps.serve.records import photo_of
 from keras_caption.base.errors import InputError
 from keras_caption.features import MAX_PIXELS
-from keras_caption.predict import Example, Prediction
+from keras_caption.predict import Example
 
 INPUTS = {"regions", "boxes", "region_mask"}
 
@@ -52,11 +47,10 @@ class LiteCaptioner(LitePredictor):
         classifier: Callable[[], pathlib.Path] | None = None,
     ):
         super().__init__(file)
-        self.extractor = LiteDetector(detector, confidence)
+        found = LiteDetector(detector, confidence)
         if classifier is not None:
-            self.extractor = with_second_opinion(
-                self.extractor, lambda: LiteClassifier(classifier())
-            )
+            found = with_second_opinion(found, lambda: LiteClassifier(classifier()))
+        self.model.extractor = found
 
     @staticmethod
     def takes(described: dict[str, Any]) -> bool:
@@ -79,23 +73,3 @@ class LiteCaptioner(LitePredictor):
     def example_of(self, values: dict[str, Any], place: int) -> Example:
         """Makes an example of the pixels of a photo, see `Predictor.example_of`."""
         return Example(place, {"photo": self.extractor.place(values["photo"])})
-
-    def features_of(self, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-        return self.extractor(inputs["photo"])
-
-    def served(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return {name: values[name] for name in self.extractor.made}
-
-    def has_text(self, values: dict[str, np.ndarray], i: int) -> bool:
-        return bool(values["scores"][i].any())
-
-    def complete(self, made: Prediction, values: dict[str, np.ndarray], i: int) -> None:
-        made.objects = self.extractor.objects_of(values, i)
-        if isinstance(self.extractor, SecondOpinion):
-            made.things = self.extractor.things_of(values, i)
-        if made.objects:
-            judge_by_objects(made, self.calibration, self.threshold)
-
-    def judge(self, prediction: Prediction, example: Example) -> None:
-        if self.details:
-            add_details(prediction, example.values["photo"])

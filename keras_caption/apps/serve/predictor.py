@@ -6,14 +6,12 @@ import keras
 import numpy as np
 from jaxtyping import Int
 
-from keras_caption.apps.objects import ObjectDetector, SecondOpinion
-from keras_caption.apps.objects.added_details import add_details
-from keras_caption.apps.objects.judged_answers import is_unsure, judge_answer
-from keras_caption.apps.objects.judged_captions import judge_by_objects
+from keras_caption.apps.objects.judged_answers import is_unsure
 from keras_caption.apps.serve.detection import add_detector
+from keras_caption.apps.serve.model_predictor import ModelPredictor
 from keras_caption.apps.serve.records import array_of, clip_of, photo_of
 from keras_caption.base.errors import InputError
-from keras_caption.decoding import DecodingOptions
+from keras_caption.decoding import Decoding, DecodingOptions
 from keras_caption.decoding.text_options import (
     check_texts,
     forbidden_tokens,
@@ -26,15 +24,14 @@ from keras_caption.inputs import read
 from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.models import EngineModel, load_ensemble
 from keras_caption.models.answering import Answering
-from keras_caption.predict import Example, Prediction, RecordPredictor
+from keras_caption.predict import Example, Prediction
+from keras_caption.predict.captions import captions_of
 from keras_caption.predict.predictor import FILES
 from keras_caption.text import EOS, PAD, Tokenizer
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
 
-OBJECTS = ObjectDetector | SecondOpinion  # extractors that detect objects
 
-
-class Predictor(RecordPredictor):
+class Predictor(ModelPredictor):
     """Answers records of users by captions, translations or answers to questions.
 
     A record is a dict of the inputs of one example:
@@ -90,21 +87,6 @@ class Predictor(RecordPredictor):
             add_detector(
                 self.model, detector, confidence, second_opinion=second_opinion
             )
-
-    @property
-    def extractor(self) -> Any:
-        """What extracts features of photos or clips, or `None`."""
-        return self.model.extractor
-
-    @property
-    def source(self) -> Tokenizer | None:
-        """The tokenizer of sentences, or `None`."""
-        return self.model.source
-
-    @property
-    def categories(self) -> list[str] | None:
-        """Categories of the objects that the model reads, or `None`."""
-        return self.model.categories
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -278,7 +260,7 @@ class Predictor(RecordPredictor):
         places: Int[np.ndarray, " size"],
         n: int | None,
         attention: bool,
-        options: dict[str, Any],
+        options: Any,
     ) -> list[Prediction]:
         """Predicts for one batch, see `RecordPredictor.run`."""
         features = {}
@@ -292,30 +274,10 @@ class Predictor(RecordPredictor):
             predictions = self._predictions(self.model.answer_batch(read, n or 1))
         else:
             predictions = self._texts(read, places, n, options)
-        for i, prediction in enumerate(predictions):
-            prediction.inputs = {name: x[i] for name, x in values.items()}
-        extractor = self.model.extractor
-        if isinstance(extractor, OBJECTS) and "scores" in values:
-            for i, prediction in enumerate(predictions):
-                prediction.objects = extractor.objects_of(values, i)
-                if isinstance(extractor, SecondOpinion):
-                    prediction.things = extractor.things_of(values, i)
-                if not prediction.objects:  # nothing detected: no text
-                    kept = {"inputs": prediction.inputs, "things": prediction.things}
-                    predictions[i] = Prediction(**kept)
-                elif not isinstance(self.model, Answering):
-                    calibration = getattr(self.model, "calibration", None)
-                    judge_by_objects(prediction, calibration, self.model.threshold)
+        predictions = self.with_objects(predictions, values)
         if attention:
             self._attend(values, read, predictions)
         return predictions
-
-    def judge(self, prediction: Prediction, example: Example) -> None:
-        if example.question:
-            if prediction.objects:
-                judge_answer(prediction, example.question, self.model)
-        elif self.details and isinstance(self.model.extractor, OBJECTS):
-            add_details(prediction, example.values.get("photo"))
 
     def effort(
         self, records: Sequence[Any], n: int | None, options: dict[str, Any]
@@ -353,16 +315,18 @@ class Predictor(RecordPredictor):
             return len(self.model.source_tokens([value])[0])
         return len(value) if isinstance(value, list | np.ndarray) else 0
 
-    def check_options(self, n: int | None, options: dict[str, Any]) -> None:
-        """Raises `InputError` if an option of `answer` is unknown or wrong."""
+    def check_options(self, n: int | None, options: dict[str, Any]) -> Decoding | None:
+        """Checks options, see `RecordPredictor.check_options`."""
         if isinstance(self.model, Answering):
             self.model.check_no_decoding(options)
             self.model.check_number_of_answers(n or 1)
-            return
+            return None
         if not isinstance(options.get("prefix", ""), str):
             raise InputError("`prefix` should be one text, for all records.")
         decoding = self.model.decoding_of(n, options)
-        check_texts(self._vocabulary, decoding)
+        if decoding.prefix or decoding.forbidden or decoding.required:
+            check_texts(self._vocabulary, decoding)
+        return decoding
 
     def _predictions(self, best):
         """Makes predictions from lists of pairs of answer and probability."""
@@ -375,22 +339,11 @@ class Predictor(RecordPredictor):
 
     def _texts(self, inputs, places, n, options):
         """Generates captions or translations: a `Prediction` for each example."""
-        model = self.model
-        decoding = model.decoding_of(n, options)
-        generated = model.generate_batch(inputs, places, n, decoding)
-        first = [(tokens[0], scores[0]) for tokens, scores, _ in generated]
-        confidences = model.confidences(*map(np.array, zip(*first, strict=True)))
-        predictions = []
-        # With a calibration, the threshold is one of confidences that `_calibrate`
-        # computes from the detected objects.
-        is_mean = not getattr(model, "calibration", None)
-        for one, confidence in zip(generated, map(float, confidences), strict=True):
-            best = model.texts_of(one, n or 1, attention=False)
-            unsure = is_mean and confidence < model.threshold
-            predictions.append(
-                Prediction(*best[0], confidence, unsure, best, tokens=one[0][0])
-            )
-        return predictions
+        generated = self.model.generate_batch(inputs, places, n, options)
+        best = [self.model.texts_of(x, n or 1, attention=False) for x in generated]
+        tokens = np.array([x[0] for x, _, _ in generated])
+        scores = np.array([x[0] for _, x, _ in generated])
+        return captions_of(best, tokens, scores, self.model)
 
     # === Attention ===
 

@@ -151,8 +151,9 @@ def chosen_examples(
     chosen: list[Any] = [by_name[name] for name in ids] or ranked[:count]
     examples = merged_examples(runs, scores, chosen)
     for example in examples.values():
-        does = "translates" if example.source is not None else "answers"
-        if does == "translates" or any(x.answer is not None for x in example.lines):
+        translates = example.source is not None
+        if translates or any(x.answer is not None for x in example.lines):
+            does = "translates" if translates else "answers"
             raise InputError(f"The figure shows captions, but {runs[0].folder} {does}.")
     return tell_apart(runs), [examples[key] for key in chosen]
 
