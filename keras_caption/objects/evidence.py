@@ -13,9 +13,9 @@ from keras_caption.decoding.rules import NEG_INF
 from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.objects.categories import CATEGORIES
 from keras_caption.objects.evidence_context import Context, EvidenceContext
-from keras_caption.objects.evidence_grammar import FOLLOWERS, EvidenceGrammar
+from keras_caption.objects.evidence_grammar import EvidenceGrammar
 from keras_caption.objects.evidence_rules import MOST, STATES, EvidenceRules
-from keras_caption.objects.evidence_table import ARTICLES, IMPLIED
+from keras_caption.objects.evidence_table import ARTICLES, IMPLIED, followers
 from keras_caption.objects.image_evidence import ImageEvidence
 from keras_caption.text import Vocabulary
 
@@ -85,7 +85,7 @@ class ObjectEvidence(Hook):
         self.leads = np.zeros((len(rules.facts), len(ARTICLES) + 1), "float32")
         for entry in rules.entries:
             if entry.leads:
-                before = [entry.kind in FOLLOWERS[x] for x in (*ARTICLES, "be")]
+                before = [entry.kind in followers()[x] for x in (*ARTICLES, "be")]
                 self.leads[rules.facts[entry.fact]] += before
         self.leads = self.leads[: -len(relations) - len(STATES)]
 

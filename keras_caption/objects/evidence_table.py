@@ -14,8 +14,27 @@ NOUNS = ("one", "an_one", "several", "unchanged", "pair")
 IMPLIED = ("place", "an_place", "mass", "contents", "living", "verb")
 RELATIONS = ("preposition", "transitive", "posture", "next", "with", "and", "of")
 ARTICLES = ("a", "an", "the")
-OTHERS = ("set", *ARTICLES, "be", "number", "group", "to", "each", "other", "within")
-KINDS = (*NOUNS, *IMPLIED, *RELATIONS, *OTHERS)
+START, END, UNKNOWN = "start", "end", "unknown"  # kinds of no row, see `followers`
+
+
+@functools.cache
+def followers() -> dict[str, frozenset[str]]:
+    """Which kinds of words may follow each kind, and `START`, as `grammar.csv` says.
+
+    `END` may follow what a caption may end with. After a word that the table of
+    evidence lacks, of kind `UNKNOWN`, anything may.
+    """
+    own = importlib.resources.files("keras_caption.objects") / "grammar.csv"
+    _, *rows = csv_rows(pathlib.Path(str(own)))
+    found = {kind: frozenset(text.split()) for _, (kind, text, _) in rows}
+    found[END] = frozenset()
+    found[UNKNOWN] = frozenset(found) - {START}
+    return found
+
+
+def kinds() -> list[str]:
+    """The kinds of the rows of a table."""
+    return [kind for kind in followers() if kind not in (START, END, UNKNOWN)]
 
 
 class Row(NamedTuple):
@@ -47,10 +66,10 @@ def read_table(path: str | pathlib.Path | None = None) -> list[Row]:
             raise InputError(f"{place}: the columns must be {', '.join(COLUMNS)}.")
         word, kind, names, condition, after, share, photos = cells
         rows.append(Row(word, kind, names, condition, after, share, photos, place))
-        if len(rows) > 1 and rows[-1].kind not in KINDS:
+        if len(rows) > 1 and rows[-1].kind not in kinds():
             raise InputError(
                 f"{place}: {cells[1]!r} is no kind of words. These are: "
-                f"{', '.join(KINDS)}."
+                f"{', '.join(kinds())}."
             )
         if len(cells[0].split()) > 2:
             raise InputError(f"{place}: {cells[0]!r} has more than two words.")
