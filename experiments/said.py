@@ -24,7 +24,7 @@ import numpy as np
 import keras_caption as kc
 from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.objects.person_names import PERSON_NAMES
-from keras_caption.objects.places import PLACES, says
+from keras_caption.objects.places import PLACES, is_at
 from keras_caption.predict.description import NAME, OBJECT, PLACE
 from keras_caption.prepare.listing import list_images
 
@@ -77,11 +77,13 @@ def scores(path, references):
     texts = {photo: row["caption"] for photo, row in by_photo.items()}
     _, colours, _ = kc.evaluation.colour_agreement(texts, references)
     places = [
-        any(says(link["word"], caption) for caption in references[photo])
+        is_at(name, references[photo])
         for photo, row in by_photo.items()
-        for link in row["links"]
-        if link["word"] in PLACES and not link["boxes"]
+        for name, place in PLACES.items()
+        if row["caption"].endswith(f" {place.phrase}")
+        and any(x["kind"] == PLACE and not x["boxes"] for x in row["links"])
     ]
+    places = [x for x in places if x is not None]
     persons = [
         any(re.search(rf"\b(?:{own.words})\b", x.lower()) for x in references[photo])
         for photo, row in by_photo.items()

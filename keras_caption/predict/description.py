@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_caption.objects.evidence_table import implied_words
-from keras_caption.objects.object_words import PATTERN, PLURALS, category_of
+from keras_caption.objects.object_words import PATTERN, PLURALS, category_of, mentions
 from keras_caption.objects.person_names import PERSON_NAMES
 from keras_caption.objects.place_words import PLACES
+from keras_caption.objects.places import PLACES as MEASURED
 
 # Kinds of links.
 OBJECT, NAME, COLOUR, RELATION, PLACE, THING = (
@@ -45,6 +46,8 @@ COUNTED = re.compile(r"\ba (?:group|herd|bunch|couple|pair) of\b")
 NAMED_PLACES = {*implied_words(), *(word for x in PLACES for word in x)}
 # A caption that names no more than one kind of object, to which a thing may be added.
 BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.pattern})")
+# What is both indoors and outdoors: of others, a place as general says nothing.
+EVERYWHERE = {"person", "cat", "dog"}
 IS_PLURAL = re.compile("(?<![su])s$")  # such as "sunglasses"
 VOWEL = re.compile("(?!uni[^mn]|us[eu]|eu)[aeiou]|hour|heir|honest", re.IGNORECASE)
 
@@ -67,8 +70,10 @@ def describe(
         caption: str, in lower case.
         objects: Sequence of dict of `category`, `score` and `box`; and, where known,
             `name` and `name_probability`, or `colour` and `colour_probability`.
-        places: Sequence of dict of `name`, the word for a place; `phrase`, such as "on
-            a beach"; and `probability`. The first one counts.
+        places: Sequence of dict of `name`, one of
+            `keras_caption.objects.places.PLACES`; `phrase`, such as "on a beach"; and
+            `probability`. The first one counts; general ones, such as "outdoors", are
+            of captions that name persons or pets alone.
         things: Sequence of dict of `name` and `probability`. The first one counts.
 
     Returns:
@@ -79,16 +84,19 @@ def describe(
         whole photo has no boxes, and a word that nothing is known of no link.
     """
     text = _with_measured(caption, objects)
-    insertions = []
+    insertions = []  # what is before a word, the word, its kind, and what admits it
     others, nouns = PATTERN.subn(" ", caption)
     known = nouns and FUNCTION.issuperset(others.split())
     if known and not NAMED_PLACES & {*caption.split()}:
-        if things and BARE.fullmatch(caption) and _is_new(things[0]["name"], objects):
+        is_bare = BARE.fullmatch(caption)
+        if things and is_bare and _is_new(things[0]["name"], objects):
             name = things[0]["name"]
             insertions.append((f" and {_before(name)}", name, THING, things[0]))
+        takes_any = is_bare and {x for _, x in mentions(caption)} <= EVERYWHERE
+        places = [x for x in places if takes_any or not MEASURED[x["name"]].is_general]
         if places and not LOCATED & {*COUNTED.sub("", caption).split()}:
-            before, _, word = places[0]["phrase"].rpartition(" ")
-            insertions.append((f" {before} ", word, PLACE, places[0]))
+            *before, word = f" {places[0]['phrase']}".split(" ")
+            insertions.append((" ".join([*before, ""]), word, PLACE, places[0]))
     added = []
     for before, word, kind, measured in insertions:
         text += before
