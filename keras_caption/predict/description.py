@@ -95,8 +95,8 @@ def describe(
         takes_any = is_bare and {x for _, x in mentions(caption)} <= EVERYWHERE
         places = [x for x in places if takes_any or not MEASURED[x["name"]].is_general]
         if places and not LOCATED & {*COUNTED.sub("", caption).split()}:
-            *before, word = f" {places[0]['phrase']}".split(" ")
-            insertions.append((" ".join([*before, ""]), word, PLACE, places[0]))
+            *first, word = f" {places[0]['phrase']}".split(" ")
+            insertions.append((" ".join([*first, ""]), word, PLACE, places[0]))
     added = []
     for before, word, kind, measured in insertions:
         text += before

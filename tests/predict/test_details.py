@@ -193,7 +193,8 @@ def test_people_say_colours_and_places_in_other_words():
     park, room = "A man sits in a park.", "A woman reads in a room."
     assert is_at("grass", ["A dog on a lawn.", room])
     assert not is_at("grass", ["A dog on a lawn.", room], least=2)
-    assert is_at("outdoors", [park, park]) and not is_at("outdoors", [room, room])
+    assert is_at("outdoors", [park, park])
+    assert not is_at("outdoors", [room, room])
     # Captions that contradict each other, or of which only one says a word.
     assert is_at("outdoors", [park, room]) is is_at("indoors", ["A man.", room]) is None
 
