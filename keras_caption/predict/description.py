@@ -22,7 +22,10 @@ Link = dict[str, Any]
 
 # A noun that words may be inserted before: an article or a number comes right before
 # it, so that it has no adjective.
-DETERMINERS = "a|an|the|two|three|four|some|several|many|of"
+NUMBERS = {"a couple of": 2, "two": 2, "three": 3, "four": 4}
+# Least score of each of so many objects: of fewer sure ones, the number is often wrong.
+SURE = 0.5
+DETERMINERS = "|".join([*NUMBERS, "a", "an", "the", "some", "several", "many", "of"])
 PHRASE = re.compile(rf"\b(?P<first>{DETERMINERS}) (?P<noun>{PATTERN.pattern})(?!\S)")
 _VERBS = """
 sitting standing lying flying riding holding wearing playing skiing snowboarding
@@ -60,11 +63,13 @@ def describe(
 ) -> tuple[str, list[Link]]:
     """Inserts what was measured of a photo into its caption.
 
-    A noun gets the finer name of its objects, or else their colour, if all objects of
-    its category have the same one; a noun that is said twice gets it once, and one with
-    an adjective keeps that. A caption of one kind of object that has no place gets a
-    thing and a place. Words that captions of COCO's objects do not have, such as those
-    of another language, stay as they are, and nothing is added to such a caption.
+    A noun gets the finer name of its objects, or else their colour, if all objects
+    of its category have the same one; a noun that is said twice gets it once, and
+    one with an adjective keeps that. A number of objects that are not sure goes:
+    "two cats" become "cats". A caption of one kind of object that has no place gets
+    a thing and a place. Words that captions of COCO's objects do not have, such as
+    those of another language, stay as they are, and nothing is added to such a
+    caption.
 
     Args:
         caption: str, in lower case.
@@ -136,15 +141,18 @@ def plural(noun: str) -> str:
 
 
 def _with_measured(caption, objects):
-    """The caption with finer names and colours of its objects."""
+    """The caption with finer names and colours, and sure numbers, of its objects."""
     said = set()
 
     def phrase(match):
         category, words = category_of(match["noun"]), match["noun"]
+        of_category = [x for x in objects if x["category"] == category]
+        first = f"{match['first']} "
+        if not _is_sure(match["first"], of_category):
+            first = ""
         after = match.string[match.end() :].split()[:1]
         if category in said or not FUNCTION.issuperset(after):
-            return match[0]
-        of_category = [x for x in objects if x["category"] == category]
+            return first + words
         name, colour = _common(of_category, "name"), _common(of_category, "colour")
         # "an espresso of coffee" is none.
         if name and after != ["of"]:
@@ -152,10 +160,16 @@ def _with_measured(caption, objects):
         elif colour:
             words = f"{colour} {words}"
         said.add(category)
-        first = match["first"]
-        return f"{article(words) if first in ('a', 'an') else first} {words}"
+        return (f"{article(words)} " if first in ("a ", "an ") else first) + words
 
     return PHRASE.sub(phrase, caption)
+
+
+def _is_sure(number, objects):
+    """Whether as many objects as a number says, if it is one, are surely there."""
+    scores = sorted((x["score"] for x in objects), reverse=True)
+    count = NUMBERS.get(number, 0)
+    return not 0 < count <= len(scores) or scores[count - 1] >= SURE
 
 
 def _common(objects, key):

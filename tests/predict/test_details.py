@@ -73,6 +73,20 @@ def test_captions_say_what_was_measured():
     )
 
 
+def test_numbers_are_of_objects_that_are_sure():
+    sure, unsure = detected("cat"), {**detected("cat"), "score": 0.4}
+    for caption, plural_alone in (
+        ("two cats", "cats"),
+        ("a couple of cats on a bed", "cats on a bed"),
+        ("a bed with two cats", "a bed with cats"),
+    ):
+        assert described(caption, sure, sure) == caption
+        assert described(caption, sure, unsure) == plural_alone
+    assert described("two cats", sure) == "two cats"  # a prefix has said so
+    kittens = [{**x, "name": "kitten", "name_probability": 0.9} for x in (sure, unsure)]
+    assert described("two cats", *kittens, places=OUTDOORS) == "kittens outdoors"
+
+
 def test_what_is_not_sure_stays_as_it_is():
     black, brown = detected("dog", colour="black"), detected("dog", colour="brown")
     for caption, objects in (
