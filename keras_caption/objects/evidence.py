@@ -1,6 +1,5 @@
 """Which tokens the detected objects of an image support."""
 
-import pathlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +14,7 @@ from keras_caption.objects.categories import CATEGORIES
 from keras_caption.objects.evidence_context import Context, EvidenceContext
 from keras_caption.objects.evidence_grammar import EvidenceGrammar
 from keras_caption.objects.evidence_rules import MOST, STATES, EvidenceRules
-from keras_caption.objects.evidence_table import ARTICLES, IMPLIED, followers
+from keras_caption.objects.evidence_table import ARTICLES, IMPLIED, Table, followers
 from keras_caption.objects.image_evidence import ImageEvidence
 from keras_caption.text import Vocabulary
 
@@ -39,7 +38,8 @@ class ObjectEvidence(Hook):
         vocabulary: `keras_caption.text.Vocabulary` of the captions.
         categories: Sequence of str, those of the detector. Defaults to COCO's.
         table: path of a CSV file with the words for these categories, see
-            docs/photos.md. Defaults to the table of COCO's categories.
+            docs/photos.md; or its rows, lists of seven str. Defaults to the table of
+            COCO's categories.
 
     Raises:
         InputError: If a row of the table says something unknown.
@@ -49,7 +49,7 @@ class ObjectEvidence(Hook):
         self,
         vocabulary: Vocabulary,
         categories: Sequence[str] = CATEGORIES,
-        table: str | pathlib.Path | None = None,
+        table: Table = None,
     ):
         rules = EvidenceRules(vocabulary, categories, table)
         self.images = ImageEvidence(rules)
