@@ -7,7 +7,8 @@ r"""Counts what captions say of photos, and how often people say so too.
 
 Shares of captions that are linked to a colour, a finer name, a thing, a place of the
 whole photo, or a relation of objects but for "with" and "next to"; and to any of these,
-or to a place that objects imply, "detail". Shares of photos without a caption, and of
+or to a place that objects imply, "detail". "Outdoors" and "indoors" are "general", and
+neither places nor details. Shares of photos without a caption, and of
 those with the three most frequent captions; mean numbers of words, and of linked words,
 "content". "right" is the share of colours that one of the people gives to the same
 category, among categories that somebody gives one; of places that one of them says; and
@@ -29,7 +30,8 @@ from keras_caption.predict.description import NAME, OBJECT, PLACE
 from keras_caption.prepare.listing import list_images
 
 KINDS = ("colour", "name", "thing", "place", "relation")
-BARE = {"with", "next", "near", "beside"}  # relations of a list
+GENERAL = {name for name, place in PLACES.items() if place.is_general}
+VAGUE = {"with", "next", "near", "beside"} | GENERAL  # also relations of a list
 
 
 def main(arguments):
@@ -45,7 +47,7 @@ def main(arguments):
         if options.split is None or split in options.split
     }
     rows = [[path, *scores(path, references)] for path in options.files]
-    columns = [*KINDS, "detail", "none", "three", "words", "content"]
+    columns = [*KINDS, "detail", "general", "none", "three", "words", "content"]
     columns += [f"{x} right" for x in ("colours", "places", "persons")]
     print(kc.evaluation.markdown_table(["", *columns], rows))
 
@@ -59,16 +61,19 @@ def scores(path, references):
         {
             x["kind"]
             for x in row["links"]
-            if (x["kind"] != PLACE or not x["boxes"]) and x["word"] not in BARE
+            if (x["kind"] != PLACE or not x["boxes"]) and x["word"] not in VAGUE
         }
         for row in rows
     ]
     shares = [np.mean([kind in own for own in kinds]) for kind in KINDS]
     detailed = [
-        any(x["kind"] != OBJECT and x["word"] not in BARE for x in row["links"])
+        any(x["kind"] != OBJECT and x["word"] not in VAGUE for x in row["links"])
         for row in rows
     ]
     shares.append(np.mean(detailed))
+    shares.append(
+        np.mean([any(x["word"] in GENERAL for x in r["links"]) for r in rows])
+    )
     captions = [row["caption"] for row in rows]
     counts = collections.Counter(filter(None, captions))
     shares.append(np.mean([not caption for caption in captions]))
