@@ -38,8 +38,6 @@ from scipy.special import expit
 import keras_caption as kc
 from keras_caption.atomic import replacing
 from keras_caption.commands.command_line import Parser, names, start
-from keras_caption.evaluation.named_colours import WORDS as SPELLED
-from keras_caption.evaluation.named_colours import named_colours
 from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.csv_rows import csv_rows
 from keras_caption.formats.engine_files import CLASSIFIER
@@ -47,6 +45,8 @@ from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.objects.details import COLOUR, NAME, PLACE, Detail
 from keras_caption.objects.dog_colours import DOG, DOG_COLOURS, is_called
 from keras_caption.objects.dog_colours import values_of as values_of_dog
+from keras_caption.objects.named_colours import WORDS as SPELLED
+from keras_caption.objects.named_colours import named_colours
 from keras_caption.objects.object_colours import pixel_shares
 from keras_caption.objects.object_words import PATTERN, category_of
 from keras_caption.objects.person_names import PERSON, PERSON_NAMES
