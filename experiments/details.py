@@ -3,23 +3,27 @@ r"""Fits the words that measurements of a photo admit: colours, places, persons'
     python experiments/details.py --detector yolox_nano.keras \
         --photos flickr8k_1000/images,coco_mini/val2017 \
         --captions dataset_flickr8k.json,karpathy_split.json \
-        --questions coco_questions_photos --output keras_caption/apps/objects
+        --questions coco_questions_photos --seen docs/results/places_seen.csv \
+        --output keras_caption/apps/objects
 
-A colour of a detected object is right if a caption of the photo gives it to the same
-category, or it is the answer to a question for the color of that category: of VQA by
-three of ten people or more, of COCO-QA. Objects whose colour nobody says are left out.
-A place is right if one of five captions names it, and a person's name if one does, and
-as many do as give another; of several detected persons, who all have the name, if more
-do than give another.
-Logistic regressions over the logarithms of ImageNet's probabilities, and of places over
-colours, learn from what two captions say and, of persons, from photos of which no
-caption gives another name.
+A colour of a photo's only detected dog is right if a caption gives it to a dog, or it
+is the answer to a question for the color of a dog: of VQA by three of ten people or
+more, of COCO-QA. Dogs whose colour nobody says are left out. A place is right if one of
+five captions names it, and "outdoors" or "indoors" if two captions or more have words
+for such places; photos of which captions have words for both, or none, are left out.
+The file --seen, CSV with the columns `photo` and `place`, has places of which nobody
+says anything, and which a person who looked at the photo saw. A person's name is right
+if one caption gives it, and as many do as give another; of several detected persons,
+who all have the name, if more do than give another.
+Logistic regressions over the logarithms of ImageNet's probabilities, and of places and
+dogs over colours of pixels, learn from what two captions say, of dogs half of those
+that give a colour and, of persons, from photos of which no caption gives another name.
 
-For each word, and of colours for each group of categories, the least probability is the
-smallest of --steps from 0.5 at which 90 % are right and --few or more are said, on
-photos of the split train; of regressions, with one more that is wrong. A word without
-one is left out. Prints, and writes as `details.csv`, these words, beside the shares on
-photos of the other splits; `details.npz` has the weights of the regressions.
+For each word, the least probability is the smallest of --steps from 0.5 at which --few
+or more are said on photos of the split train, and 90 % of such are right with a
+confidence of 80 %, by Wilson's interval: 8 of 8, 38 of 40. A word without one is left
+out. Prints, and writes as `details.csv`, these words, beside the shares on photos of
+the other splits; `details.npz` has the weights of the regressions.
 """
 
 import collections
@@ -32,27 +36,31 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import keras_caption as kc
-from keras_caption.apps.objects.details import COLOUR, NAME, PLACE, Detail, group_of
+from keras_caption.apps.objects.details import COLOUR, NAME, PLACE, Detail
+from keras_caption.apps.objects.dog_colours import DOG, DOG_COLOURS, is_called
+from keras_caption.apps.objects.dog_colours import values_of as values_of_dog
 from keras_caption.apps.objects.named_colours import WORDS as SPELLED
 from keras_caption.apps.objects.named_colours import named_colours
-from keras_caption.apps.objects.object_colours import likely_colour
+from keras_caption.apps.objects.object_colours import pixel_shares
 from keras_caption.apps.objects.object_words import PATTERN, category_of
 from keras_caption.apps.objects.person_names import PERSON, PERSON_NAMES
 from keras_caption.apps.objects.person_names import values_of as values_of_person
-from keras_caption.apps.objects.places import PLACES, says
+from keras_caption.apps.objects.places import PLACES, is_at
 from keras_caption.apps.objects.places import values_of as values_of_place
 from keras_caption.base.atomic import replacing
 from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.export.engine_cache import classifier_of, detector_of
 from keras_caption.formats.coco_qa import read_coco_qa
+from keras_caption.formats.csv_rows import csv_rows
 from keras_caption.formats.engine_files import CLASSIFIER
 from keras_caption.formats.vqa import find_vqa, read_vqa
 
 FOLDS = 5
-# Penalties of the regressions: of places by pixels alone, of others, and of persons.
-PIXELS_DECAY, PLACE_DECAY, PERSON_DECAY = 20.0, 200.0, 600.0
+# Penalties of the regressions.
+COLOUR_DECAY, PLACE_DECAY, PERSON_DECAY = 100.0, 200.0, 600.0
 RIGHT = 0.9
+DEVIATIONS = 0.84  # of the normal distribution, below which are 80 % of it
 CONFIDENCE = 0.3  # least score of an object
 ANSWERED = 3  # people of ten who give an answer
 ASKED = re.compile(
@@ -72,25 +80,29 @@ def questions_of(folder):
 
 
 def colours_asked(questions):
-    """Pairs of category and colour, by the answers to questions about a photo."""
-    colours = set()
+    """Colours of dogs, by the answers to questions about a photo: a list of sets."""
+    colours = []
     for question in questions:
         match = ASKED.fullmatch(question.text.lower().strip())
-        if match is None:
+        if match is None or category_of(match["noun"]) != DOG:
             continue
         counts = collections.Counter(question.answers)
         least = min(ANSWERED, len(question.answers))
-        colours |= {
-            (category_of(match["noun"]), SPELLED[answer])
+        colours += [
+            frozenset({SPELLED[answer]})
             for answer, count in counts.items()
             if answer in SPELLED and count >= least
-        }
+        ]
     return colours
 
 
 def colours_said(captions):
-    """Pairs of category and colour of captions."""
-    return set().union(*map(named_colours, captions))
+    """Colours of dogs, of captions that say one: a list of sets."""
+    of_captions = [
+        frozenset(colour for category, colour in named_colours(x) if category == DOG)
+        for x in captions
+    ]
+    return [x for x in of_captions if x]
 
 
 def said_of(captions):
@@ -117,19 +129,19 @@ def measure(records, colours, described, second):
 
     Args:
         records: Sequence of `PhotoRecord`.
-        colours: Function of a record that returns pairs of category and colour.
+        colours: Function of a record that returns the colours of dogs, a list of sets.
         described: bool, whether records have captions; of others, only those are
-            measured in which people give something a colour.
+            measured in which people give a dog a colour.
         second: `SecondOpinion`.
 
     Returns:
-        List of a tuple of group, word, probability and bool, whether a colour is right;
-        list of a tuple of captions and what tells the places, see `values_of` of
-        `keras_caption.apps.objects.places`; and list of a tuple of what is said of
+        List of a tuple of colours and what tells them, of a photo's only dog; list of a
+        tuple of captions and what tells the places, see
+        `keras_caption.apps.objects.places.values_of`; and list of a tuple of what is said of
         persons, see `said_of`, number of persons and values of those that were
         classified.
     """
-    coloured, photos, persons = [], [], []
+    dogs, photos, persons = [], [], []
     for record in progress(records, unit="photos"):
         said = colours(record)
         if not described and not said:
@@ -142,27 +154,22 @@ def measure(records, colours, described, second):
         place = pixels["images"][0], pixels["extents"][0]
         found = second(pixels)
         objects = second.objects_of(found, 0)
-        for category in {category for category, _ in said}:
-            own = [x["box"] for x in objects if x["category"] == category]
-            measured = [likely_colour(*place, box, category) for box in own]
-            if len({word for word, _ in measured}) == 1:  # as for captions
-                word, least = measured[0][0], min(x for _, x in measured)
-                is_right = (category, word) in said
-                coloured.append((group_of(category), word, least, is_right))
+        boxes = {DOG: [], PERSON: []}
+        for i, x in enumerate(objects):
+            boxes.get(x["category"], []).append((x["box"], found["box_classes"][0, i]))
+        if said and len(boxes[DOG]) == 1:
+            [(box, own)] = boxes[DOG]
+            dogs.append((said, values_of_dog(own, pixel_shares(*place, box))))
         if not described:
             continue
         classes = found["classes"][0]
-        photos.append((record.captions, values_of_place(*place, classes)))
-        boxes = [
-            found["box_classes"][0, i]
-            for i, x in enumerate(objects)
-            if x["category"] == PERSON
-        ]
-        values = [values_of_person(x, classes) for x in boxes if x.any()]
+        name = pathlib.Path(record.name).stem
+        photos.append((name, record.captions, values_of_place(*place, classes)))
+        values = [values_of_person(x, classes) for _, x in boxes[PERSON] if x.any()]
         if values:
-            said = said_of(record.captions)
-            persons.append((said, len(boxes), np.array(values)))
-    return coloured, photos, persons
+            said_of_persons = said_of(record.captions)
+            persons.append((said_of_persons, len(boxes[PERSON]), np.array(values)))
+    return dogs, photos, persons
 
 
 def fit(values, labels, decay):
@@ -203,33 +210,52 @@ def held_out_probabilities(values, labels, decay, folds, usable):
     return expit(logits)
 
 
-def row_of(kind, word, of, train, held_out, options, doubt=0):
+def least_share(right):
+    """The lower end of Wilson's interval of the share of those that are right."""
+    count, share, variance = len(right), np.mean(right), DEVIATIONS**2
+    centre = share + variance / (2 * count)
+    width = np.sqrt(share * (1 - share) / count + variance / (4 * count**2))
+    return (centre - DEVIATIONS * width) / (1 + variance / count)
+
+
+def row_of(kind, word, of, train, held_out, options):
     """The row of a word, or `None` if too few of those said are right.
 
     Args:
         train, held_out: Sequences of pairs of a probability and whether the word is
             right.
-        doubt: int, wrong ones that are counted beside those of `train`.
     """
     for least in np.linspace(0.5, 1, options.steps, endpoint=False):
         right = [is_right for p, is_right in train if p >= least]
         if len(right) < options.few:
             return None
-        if sum(right) >= RIGHT * (len(right) + doubt):
+        if least_share(right) >= RIGHT:
             others = [is_right for p, is_right in held_out if p >= least]
-            share = round(float(np.mean(others)), 3) if others else 0.0
-            mean = round(float(np.mean(right)), 3)
-            return [
-                kind,
-                word,
-                of,
-                round(least, 3),
-                len(right),
-                mean,
-                len(others),
-                share,
-            ]
+            shares = [float(np.mean(x)) if x else 0.0 for x in (right, others)]
+            first, second = (round(x, 3) for x in shares)
+            least = round(least, 3)
+            return [kind, word, of, least, len(right), first, len(others), second]
     return None
+
+
+def fitted_on(values, labels, decay, folds):
+    """Fits a regression, and gives the probabilities of other photos.
+
+    Args:
+        values, labels: dict from bool, whether they are of the split train, to float
+            `(rows, values)` and `(rows,)`; a label is NaN if nothing is learnt from it.
+        decay: As in `fit`.
+        folds: int `(rows,)`, the fold of each row of train.
+
+    Returns:
+        float16 weights, and a pair of probabilities: of the rows of train, each by the
+        folds without it, and of the others.
+    """
+    usable = ~np.isnan(labels[True])
+    weights = fit(values[True][usable], labels[True][usable], decay).astype("float16")
+    crossed = held_out_probabilities(values[True], labels[True], decay, folds, usable)
+    others = expit(values[False] @ weights[:-1].astype(float) + weights[-1])
+    return weights, (crossed, others)
 
 
 def main(arguments):
@@ -240,11 +266,15 @@ def main(arguments):
     parser.add_argument(
         "--questions", required=True, help="folder of images, VQA and cocoqa.json"
     )
+    parser.add_argument("--seen", help="file of places that nobody speaks of")
     parser.add_argument("--few", type=int, default=8)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--output", required=True, help="folder")
     options = parser.parse_args(arguments)
     output = pathlib.Path(options.output)
+    seen = set()
+    if options.seen:
+        seen = {tuple(cells) for _, cells in csv_rows(pathlib.Path(options.seen))}
     second = light_second_opinion(options.detector)
     folder = pathlib.Path(options.questions)
     asked = questions_of(folder)
@@ -266,13 +296,17 @@ def main(arguments):
             found = measure(of_split, colours, described, second)
             for all_, own in zip(measured[split == "train"], found, strict=True):
                 all_ += own
-    coloured, photos, persons = (
+    dogs, photos, persons = (
         {is_train: own[i] for is_train, own in measured.items()} for i in range(3)
     )
-    rows, weights = colour_rows(coloured, options), {}
-    for fitted in (name_rows(persons, options), place_rows(photos, options)):
-        rows += fitted[0]
-        weights |= fitted[1]
+    rows, weights = [], {}
+    for of_words, own in (
+        colour_rows(dogs, options),
+        name_rows(persons, options),
+        place_rows(photos, seen, options),
+    ):
+        rows += of_words
+        weights |= own
     print(kc.evaluation.markdown_table(list(Detail._fields), rows))
     with replacing(output / "details.csv") as partial, open(partial, "w") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -281,26 +315,37 @@ def main(arguments):
         np.savez_compressed(file, **weights)
 
 
-def colour_rows(coloured, options):
-    """The rows of colours, by group of categories, of which counts allow one."""
-    pairs = sorted({(group, word) for group, word, _, _ in coloured[True]})
-    rows = []
-    for of, word in pairs:
-        own = {
-            is_train: [(p, right) for *pair, p, right in all_ if pair == [of, word]]
-            for is_train, all_ in coloured.items()
+def colour_rows(dogs, options):
+    """The rows of colours of dogs, and the weights of each."""
+    rows, kept = [], {}
+    values = {x: np.array([own for _, own in all_]) for x, all_ in dogs.items()}
+    folds = np.arange(len(values[True])) % FOLDS
+    for word in DOG_COLOURS:
+        shares = {
+            is_train: np.array(
+                [np.mean([is_called(word, x) for x in y]) for y, _ in all_]
+            )
+            for is_train, all_ in dogs.items()
         }
-        rows.append(row_of(COLOUR, word, of, own[True], own[False], options))
-    return [row for row in rows if row]
+        labels = {x: (own >= 0.5).astype(float) for x, own in shares.items()}
+        weights, probabilities = fitted_on(values, labels, COLOUR_DECAY, folds)
+        pairs = [
+            list(zip(p, shares[is_train] > 0, strict=True))
+            for is_train, p in zip((True, False), probabilities, strict=True)
+        ]
+        if row := row_of(COLOUR, word, DOG, *pairs, options):
+            rows.append(row)
+            kept[word] = weights
+    return rows, kept
 
 
 def name_rows(persons, options):
     """The rows of persons' names, and the weights of each."""
     rows, kept = [], {}
     for name, own_names in PERSON_NAMES.items():
-        samples = {}
+        values, labels, photo = {}, {}, {}
         for is_train, photos in persons.items():
-            values, labels, photo = [], [], []
+            of_split, photo[is_train] = [], []
             for i, (said, _, of_persons) in enumerate(photos):
                 own, others = said[name]
                 label = np.nan  # of persons that may have several names
@@ -308,64 +353,58 @@ def name_rows(persons, options):
                     label = 1.0
                 elif others >= 2 and not own:
                     label = 0.0
-                values.append(of_persons)
-                labels += [label] * len(of_persons)
-                photo += [i] * len(of_persons)
-            samples[is_train] = [
-                np.concatenate(values),
-                *map(np.array, (labels, photo)),
-            ]
-        values, labels, photo = samples[True]
-        usable = ~np.isnan(labels)
-        weights = fit(values[usable], labels[usable], PERSON_DECAY).astype("float16")
-        crossed = held_out_probabilities(
-            values, labels, PERSON_DECAY, photo % FOLDS, usable
-        )
-        other = samples[False][0] @ weights[:-1].astype(float) + weights[-1]
+                of_split += [label] * len(of_persons)
+                photo[is_train] += [i] * len(of_persons)
+            values[is_train] = np.concatenate([x for _, _, x in photos])
+            labels[is_train] = np.array(of_split)
+        photo = {is_train: np.array(x) for is_train, x in photo.items()}
+        folds = photo[True] % FOLDS
+        weights, (crossed, other) = fitted_on(values, labels, PERSON_DECAY, folds)
         pairs = {name: [[], []], own_names.plural: [[], []]}
-        for i_split, probabilities in enumerate((crossed, expit(other))):
+        for i_split, probabilities in enumerate((crossed, other)):
             is_train = i_split == 0
             for i, (said, count, of_persons) in enumerate(persons[is_train]):
                 if len(of_persons) < count:
                     continue  # as for captions, in which all have the name
                 own, others = said[name]
                 is_right = own >= max(1, others + (count > 1))
-                least = probabilities[samples[is_train][2] == i].min()
+                least = probabilities[photo[is_train] == i].min()
                 word = own_names.plural if count > 1 else name
                 pairs[word][i_split].append((least, is_right))
         for word, of_word in pairs.items():
-            if row := row_of(NAME, word, PERSON, *of_word, options, doubt=1):
+            if row := row_of(NAME, word, PERSON, *of_word, options):
                 rows.append(row)
                 kept[name] = weights
     return rows, kept
 
 
-def place_rows(photos, options):
+def place_rows(photos, seen, options):
     """The rows of places, and the weights of each."""
     rows, kept = [], {}
-    for name, place in PLACES.items():
-        values, said = {}, {}
-        for is_train, all_ in photos.items():
-            said[is_train] = np.array(
-                [sum(says(name, caption) for caption in texts) for texts, _ in all_]
-            )
-            values[is_train] = np.array([own[place.by_pixels] for _, own in all_])
-        decay = PIXELS_DECAY if place.by_pixels else PLACE_DECAY
-        labels = (said[True] >= 2).astype(float)
-        weights = fit(values[True], labels, decay).astype("float16")
-        folds = np.arange(len(labels)) % FOLDS
-        crossed = held_out_probabilities(
-            values[True], labels, decay, folds, np.ones(len(labels), bool)
+    values = {x: np.array([own for *_, own in all_]) for x, all_ in photos.items()}
+    folds = np.arange(len(values[True])) % FOLDS
+    for place in PLACES:
+        right, labels = (
+            {
+                is_train: np.array(
+                    [
+                        (name, place) in seen or is_at(place, captions, least)
+                        for name, captions, _ in all_
+                    ],
+                    float,
+                )
+                for is_train, all_ in photos.items()
+            }
+            for least in (1, 2)
         )
-        other = expit(values[False] @ weights[:-1].astype(float) + weights[-1])
+        weights, probabilities = fitted_on(values, labels, PLACE_DECAY, folds)
         pairs = [
-            list(zip(p, said[is_train] >= 1, strict=True))
-            for is_train, p in ((True, crossed), (False, other))
+            [x for x in zip(p, right[is_train], strict=True) if not np.isnan(x[1])]
+            for is_train, p in zip((True, False), probabilities, strict=True)
         ]
-        doubt = 0 if place.by_pixels else 1
-        if row := row_of(PLACE, name, "", *pairs, options, doubt):
+        if row := row_of(PLACE, place, "", *pairs, options):
             rows.append(row)
-            kept[name] = weights
+            kept[place] = weights
     return rows, kept
 
 

@@ -7,7 +7,8 @@ r"""Counts what captions say of photos, and how often people say so too.
 
 Shares of captions that are linked to a colour, a finer name, a thing, a place of the
 whole photo, or a relation of objects but for "with" and "next to"; and to any of these,
-or to a place that objects imply, "detail". Shares of photos without a caption, and of
+or to a place that objects imply, "detail". "Outdoors" and "indoors" are "general", and
+neither places nor details. Shares of photos without a caption, and of
 those with the three most frequent captions; mean numbers of words, and of linked words,
 "content". "right" is the share of colours that one of the people gives to the same
 category, among categories that somebody gives one; of places that one of them says; and
@@ -24,12 +25,13 @@ import numpy as np
 import keras_caption as kc
 from keras_caption.apps.objects.description import NAME, OBJECT, PLACE
 from keras_caption.apps.objects.person_names import PERSON_NAMES
-from keras_caption.apps.objects.places import PLACES, says
+from keras_caption.apps.objects.places import PLACES, is_at
 from keras_caption.apps.prepare.listing import list_images
 from keras_caption.commands.command_line import Parser, names, start
 
 KINDS = ("colour", "name", "thing", "place", "relation")
-BARE = {"with", "next", "near", "beside"}  # relations of a list
+GENERAL = {name for name, place in PLACES.items() if place.is_general}
+VAGUE = {"with", "next", "near", "beside"} | GENERAL  # also relations of a list
 
 
 def main(arguments):
@@ -45,7 +47,7 @@ def main(arguments):
         if options.split is None or split in options.split
     }
     rows = [[path, *scores(path, references)] for path in options.files]
-    columns = [*KINDS, "detail", "none", "three", "words", "content"]
+    columns = [*KINDS, "detail", "general", "none", "three", "words", "content"]
     columns += [f"{x} right" for x in ("colours", "places", "persons")]
     print(kc.evaluation.markdown_table(["", *columns], rows))
 
@@ -59,16 +61,19 @@ def scores(path, references):
         {
             x["kind"]
             for x in row["links"]
-            if (x["kind"] != PLACE or not x["boxes"]) and x["word"] not in BARE
+            if (x["kind"] != PLACE or not x["boxes"]) and x["word"] not in VAGUE
         }
         for row in rows
     ]
     shares = [np.mean([kind in own for own in kinds]) for kind in KINDS]
     detailed = [
-        any(x["kind"] != OBJECT and x["word"] not in BARE for x in row["links"])
+        any(x["kind"] != OBJECT and x["word"] not in VAGUE for x in row["links"])
         for row in rows
     ]
     shares.append(np.mean(detailed))
+    shares.append(
+        np.mean([any(x["word"] in GENERAL for x in r["links"]) for r in rows])
+    )
     captions = [row["caption"] for row in rows]
     counts = collections.Counter(filter(None, captions))
     shares.append(np.mean([not caption for caption in captions]))
@@ -77,11 +82,13 @@ def scores(path, references):
     texts = {photo: row["caption"] for photo, row in by_photo.items()}
     _, colours, _ = kc.evaluation.colour_agreement(texts, references)
     places = [
-        any(says(link["word"], caption) for caption in references[photo])
+        is_at(name, references[photo])
         for photo, row in by_photo.items()
-        for link in row["links"]
-        if link["word"] in PLACES and not link["boxes"]
+        for name, place in PLACES.items()
+        if row["caption"].endswith(f" {place.phrase}")
+        and any(x["kind"] == PLACE and not x["boxes"] for x in row["links"])
     ]
+    places = [x for x in places if x is not None]
     persons = [
         any(re.search(rf"\b(?:{own.words})\b", x.lower()) for x in references[photo])
         for photo, row in by_photo.items()

@@ -29,7 +29,9 @@ class Beam(Search):
     - `"tokens"`, `"scores"` (the ranking) and `"log_probs"` of the `places` unfinished
       hypotheses of each beam;
     - `"done"`, a dict of the same three for the `width` best finished hypotheses;
-    - `"from"`, the places whose rows of the decoder's `"cache"` they continue.
+    - `"from"`, the places whose rows of the decoder's `"cache"` they continue;
+    - `"last_resort"`, with hooks, a dict of the best hypothesis that could have ended:
+      the result of a beam whose hypotheses have all come to where no token may follow.
     """
 
     def __init__(
@@ -47,15 +49,14 @@ class Beam(Search):
         # All places hold the empty hypothesis at first: only one may be continued, or
         # the beam would hold copies.
         only_first = ops.where(ops.arange(self.places) == 0, 0.0, NEG_INF)
+        with_hooks = "hooks" in self.per_example
+        last_resort = {"last_resort": no_hypotheses(beams, 1, length)}
         return {
+            **(last_resort if with_hooks else {}),
             "tokens": ops.zeros((beams, self.places, length), "int32"),
             "scores": ops.broadcast_to(only_first, (beams, self.places)),
             "log_probs": ops.zeros((beams, self.places), "float32"),
-            "done": {
-                "tokens": ops.zeros((beams, self.width, length), "int32"),
-                "scores": ops.full((beams, self.width), NEG_INF, "float32"),
-                "log_probs": ops.full((beams, self.width), NEG_INF, "float32"),
-            },
+            "done": no_hypotheses(beams, self.width, length),
             "from": ops.broadcast_to(
                 ops.arange(self.places, dtype="int32"), (beams, self.places)
             ),
@@ -108,6 +109,12 @@ class Beam(Search):
             "log_probs": longer["log_probs"],
         }
         both = concatenate(values["done"], ended)
+        if "last_resort" in values:
+            ending = self._ending_now(values, scores, log_probs, index)
+            last = self._keep_best(
+                concatenate(values["last_resort"], ending), 1, values
+            )
+            longer["last_resort"] = last
         return {
             **values,
             **longer,
@@ -116,6 +123,20 @@ class Beam(Search):
             "done": self._keep_best(both, self.width, values),
             "cache": state["cache"],
         }
+
+    def _ending_now(self, values, scores, log_probs, index):
+        """Returns the unfinished hypotheses, each with EOS behind it."""
+        at_end = ops.arange(self.options.max_length) == index
+        shape = ops.shape(values["scores"])
+        ended = {
+            "tokens": ops.where(at_end, EOS, values["tokens"]),
+            "scores": values["scores"] + ops.reshape(scores[:, EOS], shape),
+            "log_probs": values["log_probs"] + ops.reshape(log_probs[:, EOS], shape),
+        }
+        is_complete = ops.logical_and(
+            self.is_complete(values), is_hypothesis(ended["scores"])
+        )
+        return {**ended, "scores": ops.where(is_complete, ended["scores"], NEG_INF)}
 
     def _reorder(self, rows, places):
         """Reorders the rows of each beam, `(beams * places, ...)`."""
@@ -159,16 +180,33 @@ class Beam(Search):
         }
 
     def is_complete(self, longer: dict[str, Any]) -> Any:
-        """Returns which hypotheses that `extend` returned may end, bool or `True`."""
+        """Returns which hypotheses may end, bool or `True`."""
         return True
 
     def results(self, values: dict[str, Any]) -> tuple[Any, Any]:
         done = values["done"]
+        if "last_resort" in values:
+            done = self._with_last_resort(done, values["last_resort"])
         if self.groups > 1:
             done = self._merge_beams(done, values)
         is_finished = is_hypothesis(done["scores"])
         tokens = ops.where(ops.expand_dims(is_finished, 2), done["tokens"], PAD)
         return tokens, ops.where(is_finished, done["log_probs"], NEG_INF)
+
+    @staticmethod
+    def _with_last_resort(done, last_resort):
+        """Puts the last resort first where no hypothesis of a beam is finished."""
+        is_finished = ops.any(is_hypothesis(done["scores"]), axis=1, keepdims=True)
+
+        def first(name):
+            own, other = done[name], last_resort[name]
+            is_kept = (
+                ops.expand_dims(is_finished, 2) if name == "tokens" else is_finished
+            )
+            best = ops.where(is_kept, own[:, :1], other)
+            return ops.concatenate([best, own[:, 1:]], axis=1)
+
+        return {name: first(name) for name in done}
 
     def best_so_far(self, values: dict[str, Any]) -> Any:
         unfinished = {name: values[name] for name in values["done"]}
@@ -211,6 +249,15 @@ class Beam(Search):
         offset = self.options.length_offset
         penalty = ((offset + lengths) / (offset + 1.0)) ** power
         return scores / ops.maximum(penalty, 1e-9)  # free places have length 0
+
+
+def no_hypotheses(beams: Any, count: int, length: int) -> dict[str, Any]:
+    """Returns free places of `count` hypotheses of each beam."""
+    return {
+        "tokens": ops.zeros((beams, count, length), "int32"),
+        "scores": ops.full((beams, count), NEG_INF, "float32"),
+        "log_probs": ops.full((beams, count), NEG_INF, "float32"),
+    }
 
 
 def concatenate(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

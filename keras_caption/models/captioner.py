@@ -17,6 +17,7 @@ class CaptionerOptions(KerasOptions, total=False):
     categories: list[str] | None
     threshold: Share
     calibration: list[list[float]] | None
+    evidence_table: list[list[str]] | None
     decoding: Decoding | None
 
 
@@ -43,6 +44,9 @@ class Captioner(PhotoReader, Seq2Seq):
             only objects of the photo. The confidence of a caption is interpolated
             between the pairs. If `None`, the confidence is the geometric mean of the
             probabilities of the tokens.
+        evidence_table: List of lists of seven str, the rows of a table of the words for
+            `categories`, for the option `evidence`, see docs/photos.md. Defaults to the
+            table of COCO's categories.
         decoding: As in `keras_caption.models.Seq2Seq`.
         name, trainable, dtype: Of any Keras model.
 
@@ -75,6 +79,7 @@ class Captioner(PhotoReader, Seq2Seq):
         categories: list[str] | None = None,
         threshold: Share = 0.0,
         calibration: list[list[float]] | None = None,
+        evidence_table: list[list[str]] | None = None,
         decoding: Decoding | None = None,
         **kwargs: Unpack[KerasOptions],
     ):
@@ -84,3 +89,4 @@ class Captioner(PhotoReader, Seq2Seq):
         self.categories = categories
         self.threshold = threshold
         self.calibration = calibration
+        self.evidence_table = evidence_table

@@ -51,6 +51,7 @@ class Members(PhotoReader, Generic[Member]):
         self.extractor = getattr(first, "extractor", None)
         self.source, self.question = first.source, first.question
         self.categories = getattr(first, "categories", None)
+        self.evidence_table = getattr(first, "evidence_table", None)
         self.input_specs = {}
         for number, member in enumerate(self.members, start=1):
             who = f"Member {number} of the ensemble, {member.name!r},"

@@ -154,12 +154,16 @@ class Searching(Generation):
         Raises:
             InputError: If the model does not caption detected objects.
         """
-        # Names of colours may follow those of objects.
-        object_names = (getattr(self, "categories", None) or ())[: len(CATEGORIES)]
-        if tuple(object_names) != CATEGORIES:
+        categories = getattr(self, "categories", None) or ()
+        table = getattr(self, "evidence_table", None)
+        if table is None:
+            # Names of colours may follow those of objects.
+            categories = tuple(categories[: len(CATEGORIES)])
+        if not categories or (table is None and categories != CATEGORIES):
             raise InputError(
-                f"The model '{self.name}' does not caption detected objects: it takes "
-                "no `evidence`."
+                f"The model '{self.name}' does not caption detected objects of COCO's "
+                "categories, and has no `evidence_table` of others: it takes no "
+                "`evidence`."
             )
         vocabulary = self._check_vocabulary()
         if not isinstance(vocabulary, Vocabulary):
@@ -167,7 +171,7 @@ class Searching(Generation):
                 f"The model '{self.name}' has no vocabulary of words: it takes no "
                 "`evidence`."
             )
-        return HOOKS["evidence"](vocabulary)
+        return HOOKS["evidence"](vocabulary, categories, table)
 
     @functools.cached_property
     def backend(self) -> CompiledSearches:

@@ -509,7 +509,7 @@ def test_a_gallery_shows_verdicts_on_the_captions_that_were_judged(
 def test_captions_get_details_unless_they_are_switched_off(
     files, capsys, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(details, "likely_colour", lambda *_: ("brown", 1.0))
+    monkeypatch.setattr(details, "likely_dog_colour", lambda *_: ("brown", 1.0))
     small, path = files / "photos" / "1.png", tmp_path / "c.jsonl"
     call(capsys, files, small, "--required=a dog", f"--output={path}")
     [row] = map(json.loads, path.open())

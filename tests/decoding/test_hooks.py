@@ -1,11 +1,13 @@
 """Hooks of users in every search, in ensembles and in exports."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import random_images
 from keras import ops
 
 import keras_caption as kc
+from keras_caption.text import EOS
 
 
 class Often(kc.decoding.Hook):
@@ -25,6 +27,24 @@ class Often(kc.decoding.Hook):
         never = ops.logical_or(state["never"], last == self.token)
         changed = ops.where(ops.expand_dims(never, 1), -1e9, scores + 100.0)
         return ops.where(ops.arange(scores.shape[-1]) == self.token, changed, scores)
+
+
+class DeadEnds(kc.decoding.Hook):
+    """After "w3" a caption may end, but likelier are words that nothing may follow."""
+
+    def __init__(self, vocabulary, likelier):
+        rank = np.full(len(vocabulary.words), -1e9, "float32")
+        self.first, self.second, self.none = (rank.copy() for _ in range(3))
+        self.first[vocabulary.words.index("w3")] = 0.0
+        self.second[[EOS, *map(vocabulary.words.index, likelier)]] = 100.0
+        self.second[EOS] = 0.0
+
+    def read(self, inputs):
+        return {}
+
+    def __call__(self, scores, tokens, index, state):
+        added = ops.where(index == 1, self.second, self.none)
+        return scores + ops.where(index == 0, self.first, added)
 
 
 @pytest.fixture
@@ -94,3 +114,28 @@ def test_one_that_is_taken_away_leaves_no_trace(hooked):
     assert before != model.generate(inputs, max_length=6, forbidden=("w7",))
     model.hooks["often"] = hook
     check(model.generate(inputs, max_length=5, min_length=4))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"beam_size": 3}, "w3"),
+        ({"beam_size": 6, "groups": 2}, "w3"),
+        ({"beam_size": 3, "required": ("w3",)}, "w3"),
+        ({"beam_size": 3, "required": ("w5",)}, None),
+    ],
+)
+def test_a_beam_of_dead_ends_returns_what_could_have_ended(
+    captioner, monkeypatch, rng, options, text
+):
+    words = ["w5", "w6", "w7", "w8"]
+    dead_ends = DeadEnds(captioner.vocabulary, words)
+    monkeypatch.setitem(captioner.hooks, "dead ends", dead_ends)
+    inputs = random_images(rng, batch=2)
+    if text is None:
+        with pytest.raises(kc.InputError, match="leave none"):
+            captioner.generate(inputs, max_length=5, **options)
+        return
+    assert captioner.generate(inputs, max_length=5, **options) == [text] * 2
+    _, scores = captioner.generate_tokens(inputs, max_length=5, **options)
+    assert (np.array(scores) > -50).all()  # a log-probability

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import random_images
+from conftest import random_images, tiny
 from few_sentences import (
     EVIDENCE,
     FEW,
@@ -22,8 +22,13 @@ from keras import ops
 from keras_caption.objects import CATEGORIES, ObjectEvidence
 
 import keras_caption as kc
-from keras_caption.apps.objects.evidence_table import read_table
-from keras_caption.apps.objects.object_words import NOUN, mentions, said_several
+from keras_caption.apps.objects.evidence_table import NOUNS, read_table
+from keras_caption.apps.objects.object_words import (
+    LONGEST_FIRST,
+    NOUN,
+    mentions,
+    said_several,
+)
 from keras_caption.decoding import Decoding
 from keras_caption.export.signatures import endpoints_of
 from keras_caption.text import BOS, EOS, PAD, UNK
@@ -192,12 +197,29 @@ def sentences_of(evidence, vocabulary, regions, boxes):
     raise AssertionError("There are captions that do not end.")
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_a_detector_of_other_categories_needs_a_table_only(tmp_path):
     table = tmp_path / "parts.csv"
     table.write_text(COLUMNS + PARTS_TABLE)
     text = "a the two screw screws nut steel plate on in workshop"
-    words = kc.text.Vocabulary(text.split())
-    evidence = ObjectEvidence(words, ("screw", "nut", "steel plate"), table)
+    words, parts = kc.text.Vocabulary(text.split()), ["screw", "nut", "steel plate"]
+    evidence = ObjectEvidence(words, parts, table)
+    sizes = tiny("ngsan", num_layers=1, region_dim=3)
+    model = kc.models.create(
+        "ngsan",
+        vocabulary=words,
+        categories=parts,
+        evidence_table=[x.split(",") for x in PARTS_TABLE.strip().splitlines()],
+        **sizes,
+    )
+    model = type(model).from_config(model.get_config())
+    two = {"regions": [[[1, 0, 0], [0, 0, 1]]], "boxes": [[ON_IT, WIDE]]}
+    two = {name: np.array(x, "float32") for name, x in two.items()}
+    two["region_mask"] = np.ones((1, 2), "bool")
+    tokens, _ = model.generate_tokens(two, n=3, evidence=True, max_length=8)
+    assert {words.decode(x) for x in tokens[0]} == {
+        *("a screw", "a steel plate", "a screw on a steel plate")
+    }
     screw, nut, plate = np.eye(3, dtype="float32")
     for objects, boxes, sentences in (
         (
@@ -215,6 +237,17 @@ def test_a_detector_of_other_categories_needs_a_table_only(tmp_path):
     ):
         found = sentences_of(evidence, words, np.stack(objects), boxes)
         assert found == {*sentences.split("|")}
+
+
+def test_nouns_of_the_table_are_understood_alike_in_captions():
+    rows = read_table()
+    for row in (x for x in rows if x.kind in NOUNS):
+        assert mentions(row.word)[0][1] == row.names
+        assert said_several(row.word) == (
+            {row.names} if row.kind == "several" else set()
+        )
+    words = {x.word for x in rows} | {"teddy"}  # which the table has in "teddy bear"
+    assert {noun for noun, _ in LONGEST_FIRST} <= words
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,18 @@ from keras_caption.apps.objects.added_details import add_details
 from keras_caption.apps.objects.coloured_objects import shares_of_colours as in_graphs
 from keras_caption.apps.objects.description import article, describe, plural
 from keras_caption.apps.objects.details import COLOUR, admits, details
-from keras_caption.apps.objects.object_colours import likely_colour, shares_of_colours
-from keras_caption.apps.objects.places import PLACES, likely_places
+from keras_caption.apps.objects.dog_colours import DOG_COLOURS, is_called
+from keras_caption.apps.objects.object_colours import (
+    COLOURS,
+    pixel_shares,
+    shares_of_colours,
+)
+from keras_caption.apps.objects.places import PLACES, is_at, likely_places
 from keras_caption.predict import Prediction
 
 FILE = importlib.resources.files("keras_caption.apps.objects") / "details.npz"
 GRASS = [{"name": "grass", "phrase": "on grass", "probability": 0.95}]
+OUTDOORS = [{"name": "outdoors", "phrase": "outdoors", "probability": 0.97}]
 SWING = [{"name": "swing", "kind": "thing", "probability": 0.7}]
 
 
@@ -56,10 +62,29 @@ def test_captions_say_what_was_measured():
     both = {"places": GRASS, "things": SWING}
     assert described("a group of dogs", black, black, black, **both) == expected
     assert described("an elephant", detected("elephant", name="tusker")) == "a tusker"
+    # A general place is of persons and pets that the caption says nothing else of.
+    outdoors = {"places": OUTDOORS}
+    assert described("a dog", black, **outdoors) == "a black dog outdoors"
+    for caption in ("a bear", "a dog with a frisbee", "a person in a kitchen"):
+        assert described(caption, detected("bear"), **outdoors) == caption
     huskies = [detected("dog", name="husky")] * 2
     assert described("two dogs next to each other", *huskies, places=GRASS) == (
         "two huskies next to each other on grass"
     )
+
+
+def test_numbers_are_of_objects_that_are_sure():
+    sure, unsure = detected("cat"), {**detected("cat"), "score": 0.4}
+    for caption, plural_alone in (
+        ("two cats", "cats"),
+        ("a couple of cats on a bed", "cats on a bed"),
+        ("a bed with two cats", "a bed with cats"),
+    ):
+        assert described(caption, sure, sure) == caption
+        assert described(caption, sure, unsure) == plural_alone
+    assert described("two cats", sure) == "two cats"  # a prefix has said so
+    kittens = [{**x, "name": "kitten", "name_probability": 0.9} for x in (sure, unsure)]
+    assert described("two cats", *kittens, places=OUTDOORS) == "kittens outdoors"
 
 
 def test_what_is_not_sure_stays_as_it_is():
@@ -115,6 +140,8 @@ def test_each_content_word_is_linked_to_what_admits_it():
     found = {x["word"]: (x["kind"], x["probability"], x["boxes"]) for x in links}
     assert found["swing"] == ("thing", 0.7, [])
     assert found["grass"] == ("place", 0.95, [])
+    text, links = describe("a person", objects, OUTDOORS)
+    assert (text, links[-1]["word"]) == ("a person outdoors", "outdoors")
     assert all(text.startswith(x["word"], x["start"]) for x in links)
 
 
@@ -150,9 +177,8 @@ def test_colours_are_those_of_the_object_and_not_of_what_is_around():
         ("yellow", (230, 215, 70)),
     ):
         for around in (60, 140, 60), (250, 250, 250):
-            image, extent, box = drawn(colour, around)
-            found, probability = likely_colour(image, extent, box, "frisbee")
-            assert (found, probability > 0.8) == (word, True)
+            shares = pixel_shares(*drawn(colour, around))
+            assert COLOURS[shares.argmax()] == word
     pixels = np.random.default_rng(0).integers(0, 256, (5, 4, 3)).astype("float32")
     np.testing.assert_allclose(
         shares_of_colours(pixels), in_graphs(pixels[None])[0], atol=1e-5
@@ -163,28 +189,59 @@ def test_the_table_admits_what_is_probable_enough():
     rows = details()
     assert all(row.right >= 0.9 and row.said >= 8 for row in rows)
     for row in rows:
-        assert row.of in {"", "thing", *CATEGORIES}
-        of = "bus" if row.of == "thing" else row.of
-        assert admits(row.kind, row.word, of, row.least)
-        assert not admits(row.kind, row.word, of, row.least - 0.01)
-    assert not admits(COLOUR, "red", "person", 1.0)
-    assert not admits(COLOUR, "red", "apple", 1.0)
+        assert row.of in {"", *CATEGORIES}
+        assert admits(row.kind, row.word, row.least)
+        assert not admits(row.kind, row.word, row.least - 0.01)
+    assert not admits(COLOUR, "red", 1.0)
+    assert {x.word for x in rows if x.kind == COLOUR} <= {*DOG_COLOURS}
     places = likely_places(*drawn(0, 0)[:2], np.full(1000, 0.001))
-    assert {x["name"] for x in places} <= {*PLACES}
+    ranks = [PLACES[x["name"]].rank for x in places]
+    assert ranks == sorted(ranks)
     json.dumps(places)
-    of_pixels = likely_places(*drawn(0, 0)[:2])  # without a second opinion
-    assert all(PLACES[x["name"]].by_pixels for x in of_pixels)
+
+
+def test_people_say_colours_and_places_in_other_words():
+    assert is_called("black and white", frozenset({"black", "white"}))
+    assert is_called("black", frozenset({"black", "white"}))
+    assert not is_called("black and white", frozenset({"black"}))
+    park, room = "A man sits in a park.", "A woman reads in a room."
+    assert is_at("grass", ["A dog on a lawn.", room])
+    assert not is_at("grass", ["A dog on a lawn.", room], least=2)
+    assert is_at("outdoors", [park, park])
+    assert not is_at("outdoors", [room, room])
+    # Captions that contradict each other, or of which only one says a word.
+    assert is_at("outdoors", [park, room]) is is_at("indoors", ["A man.", room]) is None
+
+
+def typical_of(*words):
+    """Probabilities of classes that are typical of what regressions have learnt."""
+    weights = np.load(FILE)
+    logits = sum(weights[x].astype("float64")[:1000] for x in words)
+    classes = np.exp(logits / logits.std())
+    return classes / classes.sum()
 
 
 def test_a_prediction_gets_what_its_photo_shows():
     image, extent, box = drawn((110, 70, 40), (60, 140, 60))
-    caption = Prediction("a dog", best=[("a dog", -1.0), ("a dog standing", -2.0)])
-    caption.objects = [{"category": "dog", "score": 0.9, "box": box}]
-    add_details(caption, {"images": image, "extents": extent})
+    photo = {"images": image, "extents": extent}
+
+    def caption_of(box_classes):
+        caption = Prediction("a dog", best=[("a dog", -1.0), ("a dog standing", -2.0)])
+        caption.objects = [{"category": "dog", "score": 0.9, "box": box}]
+        caption.inputs = {"classes": typical_of("grass"), "box_classes": box_classes}
+        add_details(caption, photo)
+        return caption
+
+    caption = caption_of(typical_of("brown")[None])
     assert caption.best[0] == (caption.text, -1.0)
-    assert caption.text.startswith("a brown dog")
+    assert caption.text == "a brown dog on grass"
     assert caption.objects[0]["colour"] == "brown"
     assert caption.links[0]["boxes"] == [box]
+    assert caption_of(np.zeros((1, 1000))).text == "a dog on grass"  # not classified
+    bare = Prediction("a dog", best=[("a dog", -1.0)])
+    bare.objects = [{"category": "dog", "score": 0.9, "box": box}]
+    add_details(bare, photo)  # without a second opinion
+    assert bare.text == "a dog"
 
 
 def test_a_person_has_a_name_where_it_is_sure():

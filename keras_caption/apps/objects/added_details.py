@@ -1,10 +1,11 @@
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_caption.apps.objects.description import describe, name_of
-from keras_caption.apps.objects.details import COLOUR, PLACE, admits
-from keras_caption.apps.objects.object_colours import likely_colour
+from keras_caption.apps.objects.details import PLACE, admits
+from keras_caption.apps.objects.dog_colours import DOG, likely_dog_colour
+from keras_caption.apps.objects.object_colours import pixel_shares
 from keras_caption.apps.objects.person_names import PERSON, likely_person_name
 from keras_caption.apps.objects.places import likely_places
 from keras_caption.predict.prediction import Prediction
@@ -31,28 +32,16 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
         if things:
             name_thing(caption, things[0])
         return
+    places = []
     classes = caption.inputs.get("classes")  # of a second opinion
     if classes is not None:
         of_boxes = caption.inputs["box_classes"]
-        persons = [
-            (found, own)
-            for found, own in zip(caption.objects, of_boxes, strict=False)
-            if found["category"] == PERSON
+        add_to_objects(caption.objects, of_boxes, classes, photo)
+        places = [
+            place
+            for place in likely_places(photo["images"], photo["extents"], classes)
+            if admits(PLACE, place["name"], place["probability"])
         ]
-        for found, own in persons:
-            if own.any():  # it was classified
-                name_person(found, own, classes, len(persons) > 1)
-    for found in caption.objects:
-        measured = photo["images"], photo["extents"], found["box"], found["category"]
-        colour, probability = likely_colour(*measured)
-        if admits(COLOUR, colour, found["category"], probability):
-            found["colour"] = colour
-            found["colour_probability"] = round(probability, 4)
-    places = [
-        place
-        for place in likely_places(photo["images"], photo["extents"], classes)
-        if admits(PLACE, place["name"], "", place["probability"])
-    ]
     described = [
         (describe(text, caption.objects, places, things), score)
         for text, score in caption.best
@@ -64,19 +53,33 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
     caption.best = [*best.items()]
 
 
-def name_person(
-    found: dict[str, Any], box_classes: Any, classes: Any, several: bool
+def add_to_objects(
+    objects: Sequence[dict[str, Any]],
+    box_classes: Any,
+    classes: Any,
+    photo: Mapping[str, Any],
 ) -> None:
-    """Gives a person a finer name, where one is sure.
+    """Gives persons finer names, and dogs colours, where these are sure.
 
     Args:
-        found: dict of an object, which is changed.
-        box_classes, classes, several: As in
-            `keras_caption.apps.objects.person_names.likely_person_name`.
+        objects: Sequence of dict, which are changed.
+        box_classes, classes: See `keras_caption.objects.SecondOpinion`.
+        photo: As in `add_details`.
     """
-    if sure := likely_person_name(box_classes, classes, several):
-        found["name"], probability = sure
-        found["name_probability"] = round(probability, 4)
+    persons = [x for x in objects if x["category"] == PERSON]
+    for found, own in zip(objects, box_classes, strict=False):
+        if not own.any():  # it was not classified
+            continue
+        if found["category"] == PERSON:
+            sure, key = likely_person_name(own, classes, len(persons) > 1), "name"
+        elif found["category"] == DOG:
+            shares = pixel_shares(photo["images"], photo["extents"], found["box"])
+            sure, key = likely_dog_colour(own, shares), "colour"
+        else:
+            continue
+        if sure:
+            found[key], probability = sure
+            found[f"{key}_probability"] = round(probability, 4)
 
 
 def name_thing(caption: Prediction, thing: Mapping[str, Any]) -> None:

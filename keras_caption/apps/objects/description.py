@@ -9,9 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_caption.apps.objects.evidence_table import implied_words
-from keras_caption.apps.objects.object_words import PATTERN, PLURALS, category_of
+from keras_caption.apps.objects.object_words import (
+    PATTERN,
+    PLURALS,
+    category_of,
+    mentions,
+)
 from keras_caption.apps.objects.person_names import PERSON_NAMES
 from keras_caption.apps.objects.place_words import PLACES
+from keras_caption.apps.objects.places import PLACES as MEASURED
 
 # Kinds of links.
 OBJECT, NAME, COLOUR, RELATION, PLACE, THING = (
@@ -21,7 +27,10 @@ Link = dict[str, Any]
 
 # A noun that words may be inserted before: an article or a number comes right before
 # it, so that it has no adjective.
-DETERMINERS = "a|an|the|two|three|four|some|several|many|of"
+NUMBERS = {"a couple of": 2, "two": 2, "three": 3, "four": 4}
+# Least score of each of so many objects: of fewer sure ones, the number is often wrong.
+SURE = 0.5
+DETERMINERS = "|".join([*NUMBERS, "a", "an", "the", "some", "several", "many", "of"])
 PHRASE = re.compile(rf"\b(?P<first>{DETERMINERS}) (?P<noun>{PATTERN.pattern})(?!\S)")
 _VERBS = """
 sitting standing lying flying riding holding wearing playing skiing snowboarding
@@ -45,6 +54,8 @@ COUNTED = re.compile(r"\ba (?:group|herd|bunch|couple|pair) of\b")
 NAMED_PLACES = {*implied_words(), *(word for x in PLACES for word in x)}
 # A caption that names no more than one kind of object, to which a thing may be added.
 BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.pattern})")
+# What is both indoors and outdoors: of others, a place as general says nothing.
+EVERYWHERE = {"person", "cat", "dog"}
 IS_PLURAL = re.compile("(?<![su])s$")  # such as "sunglasses"
 VOWEL = re.compile("(?!uni[^mn]|us[eu]|eu)[aeiou]|hour|heir|honest", re.IGNORECASE)
 
@@ -57,18 +68,22 @@ def describe(
 ) -> tuple[str, list[Link]]:
     """Inserts what was measured of a photo into its caption.
 
-    A noun gets the finer name of its objects, or else their colour, if all objects of
-    its category have the same one; a noun that is said twice gets it once, and one with
-    an adjective keeps that. A caption of one kind of object that has no place gets a
-    thing and a place. Words that captions of COCO's objects do not have, such as those
-    of another language, stay as they are, and nothing is added to such a caption.
+    A noun gets the finer name of its objects, or else their colour, if all objects
+    of its category have the same one; a noun that is said twice gets it once, and
+    one with an adjective keeps that. A number of objects that are not sure goes:
+    "two cats" become "cats". A caption of one kind of object that has no place gets
+    a thing and a place. Words that captions of COCO's objects do not have, such as
+    those of another language, stay as they are, and nothing is added to such a
+    caption.
 
     Args:
         caption: str, in lower case.
         objects: Sequence of dict of `category`, `score` and `box`; and, where known,
             `name` and `name_probability`, or `colour` and `colour_probability`.
-        places: Sequence of dict of `name`, the word for a place; `phrase`, such as "on
-            a beach"; and `probability`. The first one counts.
+        places: Sequence of dict of `name`, one of
+            `keras_caption.apps.objects.places.PLACES`; `phrase`, such as "on a beach"; and
+            `probability`. The first one counts; general ones, such as "outdoors", are
+            of captions that name persons or pets alone.
         things: Sequence of dict of `name` and `probability`. The first one counts.
 
     Returns:
@@ -79,16 +94,19 @@ def describe(
         whole photo has no boxes, and a word that nothing is known of no link.
     """
     text = _with_measured(caption, objects)
-    insertions = []
+    insertions = []  # what is before a word, the word, its kind, and what admits it
     others, nouns = PATTERN.subn(" ", caption)
     known = nouns and FUNCTION.issuperset(others.split())
     if known and not NAMED_PLACES & {*caption.split()}:
-        if things and BARE.fullmatch(caption) and _is_new(things[0]["name"], objects):
+        is_bare = BARE.fullmatch(caption)
+        if things and is_bare and _is_new(things[0]["name"], objects):
             name = things[0]["name"]
             insertions.append((f" and {_before(name)}", name, THING, things[0]))
+        takes_any = is_bare and {x for _, x in mentions(caption)} <= EVERYWHERE
+        places = [x for x in places if takes_any or not MEASURED[x["name"]].is_general]
         if places and not LOCATED & {*COUNTED.sub("", caption).split()}:
-            before, _, word = places[0]["phrase"].rpartition(" ")
-            insertions.append((f" {before} ", word, PLACE, places[0]))
+            *first, word = f" {places[0]['phrase']}".split(" ")
+            insertions.append((" ".join([*first, ""]), word, PLACE, places[0]))
     added = []
     for before, word, kind, measured in insertions:
         text += before
@@ -128,15 +146,18 @@ def plural(noun: str) -> str:
 
 
 def _with_measured(caption, objects):
-    """The caption with finer names and colours of its objects."""
+    """The caption with finer names and colours, and sure numbers, of its objects."""
     said = set()
 
     def phrase(match):
         category, words = category_of(match["noun"]), match["noun"]
+        of_category = [x for x in objects if x["category"] == category]
+        first = f"{match['first']} "
+        if not _is_sure(match["first"], of_category):
+            first = ""
         after = match.string[match.end() :].split()[:1]
         if category in said or not FUNCTION.issuperset(after):
-            return match[0]
-        of_category = [x for x in objects if x["category"] == category]
+            return first + words
         name, colour = _common(of_category, "name"), _common(of_category, "colour")
         # "an espresso of coffee" is none.
         if name and after != ["of"]:
@@ -144,10 +165,16 @@ def _with_measured(caption, objects):
         elif colour:
             words = f"{colour} {words}"
         said.add(category)
-        first = match["first"]
-        return f"{article(words) if first in ('a', 'an') else first} {words}"
+        return (f"{article(words)} " if first in ("a ", "an ") else first) + words
 
     return PHRASE.sub(phrase, caption)
+
+
+def _is_sure(number, objects):
+    """Whether as many objects as a number says, if it is one, are surely there."""
+    scores = sorted((x["score"] for x in objects), reverse=True)
+    count = NUMBERS.get(number, 0)
+    return not 0 < count <= len(scores) or scores[count - 1] >= SURE
 
 
 def _common(objects, key):

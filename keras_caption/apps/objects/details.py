@@ -1,8 +1,8 @@
 """The table of words that measurements of a photo admit, and what reads it.
 
-For each word, the table, `details.csv`, has the least probability at which 90 % are
-right of those said; `details.npz` has the weights of the logistic regressions that give
-some of these probabilities. docs/results/photos.md says how both were fitted.
+For each word, the table, `details.csv`, has the least probability at which 90 % or more
+are right of those said; `details.npz` has the weights of the logistic regressions that
+give these probabilities. docs/results/photos.md says how both were fitted.
 """
 
 import csv
@@ -16,10 +16,6 @@ from jaxtyping import Float
 
 COLOUR, NAME, PLACE = "colour", "name", "place"
 LEAST = 1e-12  # of a probability, before its logarithm
-THING = "thing"  # what is neither a person nor an animal nor food
-_ANIMALS = "bird cat dog horse sheep cow elephant bear zebra giraffe"
-_FOOD = "banana apple sandwich orange broccoli carrot pizza donut cake"
-_OTHERS = {"person", "hot dog", *_ANIMALS.split(), *_FOOD.split()}
 
 
 class Detail(NamedTuple):
@@ -28,8 +24,8 @@ class Detail(NamedTuple):
     Attributes:
         kind: str, `"colour"`, `"name"` or `"place"`.
         word: str, what is said.
-        of: str, the category of the objects that may have a colour or name, or
-            `"thing"`; empty for a place.
+        of: str, the category of the objects that may have a colour or name; empty for
+            a place.
         least: float, least probability.
         said: int, number of photos, of those that it was fitted on, in which the
             probability is not less.
@@ -56,24 +52,15 @@ def details() -> tuple[Detail, ...]:
     return tuple(Detail(**{key: kinds[key](row[key]) for key in kinds}) for row in rows)
 
 
-def admits(kind: str, word: str, of: str, probability: float) -> bool:
+def admits(kind: str, word: str, probability: float) -> bool:
     """Whether a word is probable enough to be said.
 
     Args:
         kind, word: As in `Detail`.
-        of: str, the category of the object, or empty.
         probability: float.
     """
-    return any(
-        probability >= row.least
-        for row in details()
-        if (row.kind, row.word) == (kind, word) and row.of in (of, group_of(of))
-    )
-
-
-def group_of(category: str) -> str:
-    """The group of a category in the table: itself, or `"thing"`; empty if empty."""
-    return THING if category and category not in _OTHERS else category
+    rows = (row for row in details() if (row.kind, row.word) == (kind, word))
+    return any(probability >= row.least for row in rows)
 
 
 # === Logistic regressions ===

@@ -1,6 +1,5 @@
 """Which tokens the detected objects of an image support."""
 
-import pathlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,9 +7,14 @@ from jaxtyping import Bool, Float32, Int, Int32
 from keras import ops
 
 from keras_caption.apps.objects.evidence_context import Context, EvidenceContext
-from keras_caption.apps.objects.evidence_grammar import FOLLOWERS, EvidenceGrammar
+from keras_caption.apps.objects.evidence_grammar import EvidenceGrammar
 from keras_caption.apps.objects.evidence_rules import MOST, STATES, EvidenceRules
-from keras_caption.apps.objects.evidence_table import ARTICLES, IMPLIED
+from keras_caption.apps.objects.evidence_table import (
+    ARTICLES,
+    IMPLIED,
+    Table,
+    followers,
+)
 from keras_caption.apps.objects.image_evidence import ImageEvidence
 from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.hook import Hook
@@ -39,7 +43,8 @@ class ObjectEvidence(Hook):
         vocabulary: `keras_caption.text.Vocabulary` of the captions.
         categories: Sequence of str, those of the detector. Defaults to COCO's.
         table: path of a CSV file with the words for these categories, see
-            docs/photos.md. Defaults to the table of COCO's categories.
+            docs/photos.md; or its rows, lists of seven str. Defaults to the table of
+            COCO's categories.
 
     Raises:
         InputError: If a row of the table says something unknown.
@@ -49,7 +54,7 @@ class ObjectEvidence(Hook):
         self,
         vocabulary: Vocabulary,
         categories: Sequence[str] = CATEGORIES,
-        table: str | pathlib.Path | None = None,
+        table: Table = None,
     ):
         rules = EvidenceRules(vocabulary, categories, table)
         self.images = ImageEvidence(rules)
@@ -85,7 +90,7 @@ class ObjectEvidence(Hook):
         self.leads = np.zeros((len(rules.facts), len(ARTICLES) + 1), "float32")
         for entry in rules.entries:
             if entry.leads:
-                before = [entry.kind in FOLLOWERS[x] for x in (*ARTICLES, "be")]
+                before = [entry.kind in followers()[x] for x in (*ARTICLES, "be")]
                 self.leads[rules.facts[entry.fact]] += before
         self.leads = self.leads[: -len(relations) - len(STATES)]
 

@@ -5,35 +5,9 @@ from jaxtyping import Bool, Float32, Int, Int32
 from keras import ops
 
 from keras_caption.apps.objects.evidence_rules import Entry, EvidenceRules
-from keras_caption.apps.objects.evidence_table import KINDS
+from keras_caption.apps.objects.evidence_table import END, START, UNKNOWN, followers
 from keras_caption.base.arguments import Tensor
 from keras_caption.text import EOS, PAD
-
-# Which kinds of words may follow each kind; "name" is one of several words.
-MODIFIERS = "verb posture transitive preposition next with and end"
-SEVERAL = "several pair unchanged"
-GRAMMAR = {
-    "start": f"a an number {SEVERAL}",
-    "a": "one unchanged place living group name",
-    "an": "an_one an_place",
-    "the": "place an_place living mass",
-    "number": f"{SEVERAL} name",
-    "of": f"a an the {SEVERAL} contents name",
-    **dict.fromkeys(["one", "an_one", *SEVERAL.split()], f"be of {MODIFIERS}"),
-    **dict.fromkeys(["place", "an_place", "mass", "contents"], MODIFIERS),
-    "be": "verb posture transitive preposition next",
-    "verb": "preposition next with end",
-    "posture": "preposition next",
-    "transitive": f"a an number {SEVERAL} mass name",
-    "preposition": f"a an the number {SEVERAL} mass name",
-    "to": f"a an number {SEVERAL} name each",
-    "with": f"a an number {SEVERAL} mass name",
-    "and": f"a an number {SEVERAL} name",
-    "other": "with end",
-    "unknown": " ".join([*KINDS, "end"]),  # after a word that only a user has said
-}
-ALL_KINDS = [*KINDS, "start", "end", "unknown"]
-FOLLOWERS = {kind: {*GRAMMAR.get(kind, "").split()} for kind in ALL_KINDS}
 
 
 class EvidenceGrammar:
@@ -46,19 +20,20 @@ class EvidenceGrammar:
     def __init__(self, rules: EvidenceRules):
         phrases = [x for x in rules.entries if len(x.tokens) == 2]
         words = [x for x in rules.entries if len(x.tokens) == 1]
-        words.append(Entry((EOS,), False, "end", ("state", ""), False))
+        words.append(Entry((EOS,), False, END, ("state", ""), False))
         facts = [rules.facts[x.fact] for x in (*phrases, *words)]
         self.fact = np.array(facts, "int32")
         self.size = len(rules.ids)
         pairs = [x.tokens for x in phrases] or [(PAD, PAD)]  # no axis is empty
         self.first, self.second = np.array(pairs, "int32").T
+        self.places = {kind: i for i, kind in enumerate(followers())}
         self.kinds = self._kinds_of([*phrases, *words])
         self.agrees = _agreement(phrases)
         self.follows = np.array(
             [
-                [x.begins and "name" in FOLLOWERS[kind] for x in phrases]
-                + [x.kind in FOLLOWERS[kind] for x in words]
-                for kind in ALL_KINDS
+                [x.begins and "name" in after for x in phrases]
+                + [x.kind in after for x in words]
+                for after in followers().values()
             ],
             "float32",
         )
@@ -67,7 +42,7 @@ class EvidenceGrammar:
         self.completes = _one_hot(self.second, self.size)
         begins = [x.tokens[0] for x in phrases if x.begins]
         self.begins_name = np.isin(np.arange(self.size), begins)
-        takes = [{"name"} <= x and not {"mass"} & x for x in FOLLOWERS.values()]
+        takes = [{"name"} <= x and not {"mass"} & x for x in followers().values()]
         self.takes_name = np.array(takes, "float32")[:, None]
         self.to_end = self._words_to_end()
 
@@ -108,11 +83,11 @@ class EvidenceGrammar:
 
     def _kinds_of(self, entries):
         """The kinds of each token, float32 `(vocabulary_size, kinds)`."""
-        kinds = np.zeros((self.size, len(ALL_KINDS)), "float32")
-        kinds[PAD, ALL_KINDS.index("start")] = 1.0
+        kinds = np.zeros((self.size, len(self.places)), "float32")
+        kinds[PAD, self.places[START]] = 1.0
         for entry in entries:
-            kinds[entry.tokens[-1], ALL_KINDS.index(entry.kind)] = 1.0
-        kinds[~kinds.any(axis=1), ALL_KINDS.index("unknown")] = 1.0
+            kinds[entry.tokens[-1], self.places[entry.kind]] = 1.0
+        kinds[~kinds.any(axis=1), self.places[UNKNOWN]] = 1.0
         return kinds
 
     def _words_to_end(self):
@@ -125,8 +100,8 @@ class EvidenceGrammar:
         known[self.first] = True
         to_end = np.where(known, self.size, 0).astype("int32")
         to_end[EOS] = -1
-        follows = [[x in FOLLOWERS[kind] for x in ALL_KINDS[:-1]] for kind in ALL_KINDS]
-        follows = np.array(follows)[:-1]
+        follows = [[x in after for x in followers()] for after in followers().values()]
+        follows = np.array(follows)[:-1, :-1]
         while True:
             of_kind = np.where(kinds.T, to_end, self.size).min(axis=1)
             after = np.where(follows, of_kind, self.size).min(axis=1)
@@ -146,8 +121,8 @@ def _agreement(phrases):
     Returns:
         float32 `(kinds, phrases)`.
     """
-    agrees = np.zeros((len(ALL_KINDS), max(len(phrases), 1)), "float32")
-    is_article = np.isin(ALL_KINDS, ("a", "an"))
+    agrees = np.zeros((len(followers()), max(len(phrases), 1)), "float32")
+    is_article = np.isin([*followers()], ("a", "an"))
     for column, phrase in zip(agrees.T, phrases, strict=False):
         column[:] = {"one": is_article, "several": ~is_article}.get(phrase.fact[0], 1.0)
     return agrees

@@ -1,7 +1,6 @@
 """The table of words that objects are evidence for, over a vocabulary."""
 
 import itertools
-import pathlib
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from keras_caption.apps.objects.evidence_table import (
     NOUNS,
     RELATIONS,
     Row,
+    Table,
     read_table,
 )
 from keras_caption.base.errors import InputError
@@ -52,7 +52,7 @@ class EvidenceRules:
     Args:
         vocabulary: `keras_caption.text.Vocabulary`.
         categories: Sequence of str.
-        path: path of a CSV file. Defaults to the table of COCO's categories.
+        table: As in `keras_caption.apps.objects.evidence_table.read_table`.
 
     Attributes:
         relations: dict from a relation to a name of `GEOMETRY`, and a list of tuples of
@@ -79,11 +79,11 @@ class EvidenceRules:
         self,
         vocabulary: Vocabulary,
         categories: Sequence[str],
-        path: str | pathlib.Path | None = None,
+        table: Table = None,
     ):
         self.categories = list(categories)
         self.ids = {word: i for i, word in enumerate(vocabulary.words)}
-        rows = read_table(path)
+        rows = read_table(table)
         self.sets = {x.word: x.condition for x in rows if x.kind == "set"}
         names = [x.names for x in rows if _is_relation(x)] or [""]  # no axis is empty
         self.relations: dict[str, tuple[str, list[tuple[list[int], list[int], bool]]]]

@@ -3,7 +3,8 @@
 import functools
 import importlib.resources
 import pathlib
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 from keras_caption.base.errors import InputError
 from keras_caption.formats.coco_categories import CATEGORIES
@@ -14,8 +15,31 @@ NOUNS = ("one", "an_one", "several", "unchanged", "pair")
 IMPLIED = ("place", "an_place", "mass", "contents", "living", "verb")
 RELATIONS = ("preposition", "transitive", "posture", "next", "with", "and", "of")
 ARTICLES = ("a", "an", "the")
-OTHERS = ("set", *ARTICLES, "be", "number", "group", "to", "each", "other", "within")
-KINDS = (*NOUNS, *IMPLIED, *RELATIONS, *OTHERS)
+START, END, UNKNOWN = "start", "end", "unknown"  # kinds of no row, see `followers`
+
+
+@functools.cache
+def followers() -> dict[str, frozenset[str]]:
+    """Which kinds of words may follow each kind, and `START`, as `grammar.csv` says.
+
+    `END` may follow what a caption may end with. After a word that the table of
+    evidence lacks, of kind `UNKNOWN`, anything may.
+    """
+    own = importlib.resources.files("keras_caption.apps.objects") / "grammar.csv"
+    _, *rows = csv_rows(pathlib.Path(str(own)))
+    found = {kind: frozenset(text.split()) for _, (kind, text, _) in rows}
+    found[END] = frozenset()
+    found[UNKNOWN] = frozenset(found) - {START}
+    return found
+
+
+def kinds() -> list[str]:
+    """The kinds of the rows of a table."""
+    return [kind for kind in followers() if kind not in (START, END, UNKNOWN)]
+
+
+# The path of a table, or its rows.
+Table: TypeAlias = str | pathlib.Path | Sequence[Sequence[str]] | None
 
 
 class Row(NamedTuple):
@@ -31,30 +55,41 @@ class Row(NamedTuple):
     place: str  # of the row, for messages
 
 
-def read_table(path: str | pathlib.Path | None = None) -> list[Row]:
+def read_table(table: Table = None) -> list[Row]:
     """Reads a table of evidence.
 
     Args:
-        path: path of a CSV file. Defaults to the table of COCO's categories.
+        table: path of a CSV file with the header `COLUMNS`; or its rows without that,
+            lists of seven str. Defaults to the table of COCO's categories.
 
     Raises:
-        InputError: If the file is not such a table.
+        InputError: If it is not such a table.
     """
-    own = importlib.resources.files("keras_caption.apps.objects") / "evidence.csv"
-    rows: list[Row] = []
-    for place, cells in csv_rows(pathlib.Path(path or str(own))):
-        if len(cells) != len(COLUMNS) or not (rows or cells == [*COLUMNS]):
-            raise InputError(f"{place}: the columns must be {', '.join(COLUMNS)}.")
-        word, kind, names, condition, after, share, photos = cells
-        rows.append(Row(word, kind, names, condition, after, share, photos, place))
-        if len(rows) > 1 and rows[-1].kind not in KINDS:
+    header = [*COLUMNS]
+    if table is None or isinstance(table, str | pathlib.Path):
+        own = importlib.resources.files("keras_caption.apps.objects") / "evidence.csv"
+        numbered = [*csv_rows(pathlib.Path(table or str(own)))]
+        if numbered and numbered[0][1] != header:
             raise InputError(
-                f"{place}: {cells[1]!r} is no kind of words. These are: "
-                f"{', '.join(KINDS)}."
+                f"{numbered[0][0]}: the columns must be {', '.join(header)}."
             )
-        if len(cells[0].split()) > 2:
-            raise InputError(f"{place}: {cells[0]!r} has more than two words.")
-    return rows[1:]
+    else:
+        numbered = [("", header)]
+        numbered += [(f"row {i} of the table", [*x]) for i, x in enumerate(table)]
+    rows = []
+    for place, cells in numbered[1:]:
+        if len(cells) != len(COLUMNS):
+            raise InputError(f"{place}: the columns must be {', '.join(header)}.")
+        word, kind, names, condition, after, share, photos = cells
+        if kind not in kinds():
+            raise InputError(
+                f"{place}: {kind!r} is no kind of words. These are: "
+                f"{', '.join(kinds())}."
+            )
+        if len(word.split()) > 2:
+            raise InputError(f"{place}: {word!r} has more than two words.")
+        rows.append(Row(word, kind, names, condition, after, share, photos, place))
+    return rows
 
 
 @functools.cache

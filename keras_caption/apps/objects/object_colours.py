@@ -1,10 +1,9 @@
-"""Colours of detected objects, as people call them, from the pixels of their boxes.
+"""Shares of colours in the pixels of detected objects and photos.
 
 Needs NumPy alone: `keras_caption.objects.ColouredObjects` computes shares of the same
 colours in graphs.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -40,76 +39,9 @@ TO_XYZ = (
     (0.017758, 0.109477, 0.872766),
 )
 
-# The word for each of `COLOURS` that has one of another name.
-WORD = {
-    "dark grey": "black",
-    "light grey": "grey",
-    "light blue": "blue",
-    "dark blue": "blue",
-    "tan": "brown",
-}
-WORDS = (
-    *("black", "grey", "white", "red", "orange", "yellow"),
-    *("green", "blue", "purple", "pink", "brown"),
-)
-# How often captions of COCO give a category each of `WORDS`: of val2017, 4,000 images.
-# Of other categories they give fewer than three nouns in twenty a colour.
-SAID = {
-    "fire hydrant": (5, 2, 8, 36, 7, 15, 3, 9, 0, 0, 0),
-    "cat": (67, 38, 57, 0, 29, 5, 0, 0, 0, 0, 11),
-    "bear": (31, 0, 11, 0, 0, 0, 0, 0, 0, 0, 28),
-    "bus": (5, 0, 49, 31, 0, 24, 17, 17, 8, 6, 0),
-    "truck": (2, 0, 19, 15, 1, 14, 6, 11, 0, 0, 2),
-    "train": (14, 2, 22, 26, 16, 34, 7, 17, 2, 0, 2),
-    "dog": (43, 3, 49, 0, 1, 1, 0, 1, 0, 0, 41),
-    "cow": (22, 0, 19, 0, 0, 0, 0, 0, 0, 0, 21),
-    "bird": (19, 4, 24, 3, 0, 6, 0, 1, 0, 0, 7),
-    "horse": (12, 2, 32, 0, 0, 0, 0, 0, 0, 0, 41),
-    "toilet": (5, 0, 52, 3, 0, 0, 1, 9, 0, 0, 1),
-    "stop sign": (0, 0, 1, 25, 0, 0, 0, 0, 0, 0, 0),
-    "tie": (3, 0, 1, 11, 2, 0, 4, 4, 0, 2, 0),
-    "frisbee": (1, 0, 11, 5, 2, 4, 7, 2, 2, 0, 0),
-    "couch": (9, 3, 6, 3, 2, 0, 2, 4, 0, 0, 6),
-    "teddy bear": (3, 1, 11, 0, 0, 1, 0, 0, 0, 1, 17),
-}
-OF_ALL = (322, 84, 577, 279, 75, 159, 106, 163, 22, 32, 202)
-SMOOTHING = 5  # colours of any category, counted with those of one
-
 AROUND = 0.25  # of a box's width and height, on each side, that are its surroundings
 BACKGROUND = 0.5  # of the shares around a box that are taken from those in its middle
 POINTS = 64  # rows and columns of pixels that are looked at in and around a box
-
-
-def likely_colour(
-    image: Float32[np.ndarray, "size size 3"],
-    extent: Float32[np.ndarray, "2"],
-    box: Any,
-    category: str,
-) -> tuple[str, float]:
-    """The colour that people are likeliest to call an object, and its probability.
-
-    The probability of a colour is proportional to its share of the pixels, see
-    `pixel_shares`, times the square root of how often people say it of the category: a
-    dog that looks grey is hardly called so.
-
-    Args:
-        image: float32 `(size, size, 3)`, 0 to 255, RGB, the square that a detector
-            reads.
-        extent: float32 `(2,)`, the photo's shares of its width and height.
-        box: x1, y1, x2, y2 divided by the photo's width and height.
-        category: str.
-
-    Returns:
-        str, one of `WORDS`, and float in [0, 1].
-    """
-    weights = np.zeros(len(WORDS))
-    for colour, share in zip(COLOURS, pixel_shares(image, extent, box), strict=True):
-        weights[WORDS.index(WORD.get(colour, colour))] += share
-    said = SAID.get(category, (0,) * len(WORDS))
-    for i, of_all in enumerate(OF_ALL):
-        weights[i] *= math.sqrt(said[i] + SMOOTHING * of_all / sum(OF_ALL))
-    best = int(weights.argmax())
-    return WORDS[best], float(weights[best] / weights.sum())
 
 
 def pixel_shares(
@@ -120,7 +52,10 @@ def pixel_shares(
     """Shares of `COLOURS` in an object: in the middle of its box, less what is around.
 
     Args:
-        image, extent, box: As in `likely_colour`.
+        image: float32 `(size, size, 3)`, 0 to 255, RGB, the square that a detector
+            reads.
+        extent: float32 `(2,)`, the photo's shares of its width and height.
+        box: x1, y1, x2, y2 divided by the photo's width and height.
 
     Returns:
         float32 `(16,)`; not less than 0.0001, so that some colour has the most.

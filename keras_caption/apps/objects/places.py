@@ -1,10 +1,11 @@
 """The place of a photo, from ImageNet's classes of the whole photo and its colours.
 
-Logistic regressions, see `details`: grass by the colours of the
-photo's pixels, other places by these and the logarithms of ImageNet's probabilities.
+Logistic regressions, see `keras_caption.apps.objects.details`, over the colours of the
+photo's pixels and the logarithms of ImageNet's probabilities.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,16 +28,37 @@ class Place(NamedTuple):
 
     Attributes:
         phrase: str, what is said.
-        words: str, a regular expression of what else people say of it.
-        by_pixels: bool, whether the pixels alone tell.
+        words: str, a regular expression of what people say of such photos.
+        others: str, the same of photos elsewhere; if empty, of all in which nobody says
+            a word of these.
+        rank: int, places of a lower one are said rather.
     """
 
     phrase: str
     words: str
-    by_pixels: bool = False
+    others: str = ""
+    rank: int = 0
+
+    @property
+    def is_general(self) -> bool:
+        """Whether the place is said only where a caption says nothing else."""
+        return self.others != ""
 
 
 _WATER = "(?:water|ocean|sea|lake|river|pool|pond|stream|surf|waves?|creek)"
+_OUTDOORS = rf"""
+outside|outdoors?|{_WATER}|surf\w*|boat\w*|kayak\w*|fountain|beach|shore|sand|sandy|snow\w*
+ski\w*|mountain\w*|hills?|cliffs?|rocks?|rocky|grass\w*|lawn|fields?|meadow|pasture|dirt
+trees?|woods|forest|park|yard|backyard|garden|playground|sky|path|trail|streets?|roads?
+sidewalk|city|traffic|bridge|tracks?|runway|bus|train|airplane|kite|stadium|soccer|football
+baseball|frisbee|bmx|zebras?|giraffes?|elephants?|sheep|cows?
+"""
+_INDOORS = """
+indoors?|inside|rooms?|bedroom|kitchen|bathroom|hallway|stairs|floor|carpet|house|home
+toilet|sink|oven|refrigerator|microwave|couch|sofa|beds?|desk|table|counter|bowl|plate|tv
+television|computer|laptop|restaurant|bar|store|shop|office|museum|stage|gym|mall|subway
+"""
+_OUTDOORS, _INDOORS = ("|".join(x.split()) for x in (_OUTDOORS, _INDOORS))
 PLACES = {
     "snow": Place("in the snow", r"snow|snowy|ski|skiing|snowboard\w*|skier"),
     "water": Place(
@@ -51,64 +73,81 @@ PLACES = {
     ),
     "rocks": Place("on rocks", r"rocks?|rocky|boulders?|cliffs?|cliffside|stones?"),
     "grass": Place(
-        "on grass",
-        "grass|grassy|lawn|fields?|meadow|pasture|yard|backyard|pitch",
-        by_pixels=True,
+        "on grass", "grass|grassy|lawn|fields?|meadow|pasture|yard|backyard|pitch"
     ),
     "street": Place("on a street", "streets?|roads?|roadway|intersection|traffic"),
+    "waterside": Place(
+        "by the water",
+        rf"{_WATER}|shore|beach|swim\w*|surf\w*|kayak\w*|splash\w*|boats?|canoe\w*"
+        r"|raft\w*",
+        rank=1,
+    ),
+    "outdoors": Place("outdoors", _OUTDOORS, _INDOORS, rank=2),
+    "indoors": Place("indoors", _INDOORS, _OUTDOORS, rank=2),
 }
 
 
-def says(place: str, caption: str) -> bool:
-    """Whether a caption of a person says a place, one of `PLACES`."""
-    return bool(re.search(rf"\b(?:{PLACES[place].words})\b", caption.lower()))
+def is_at(place: str, captions: Sequence[str], least: int = 1) -> bool | None:
+    """Whether a photo is at a place, by people's captions, or `None`: they do not tell.
+
+    Args:
+        place: str, one of `PLACES`.
+        captions: Sequence of str.
+        least: int, number of captions that say so.
+    """
+    own = PLACES[place]
+
+    def count(words):
+        pattern = re.compile(rf"\b(?:{words})\b")
+        return sum(bool(pattern.search(x.lower())) for x in captions)
+
+    said = count(own.words)
+    if not own.others:
+        return said >= least
+    others = count(own.others)
+    if min(said, others) > 0 or max(said, others) < 2:
+        return None
+    return said > 0
 
 
 def likely_places(
     image: Float32[np.ndarray, "size size 3"],
     extent: Float32[np.ndarray, "2"],
-    classes: Float[np.ndarray, "1000"] | None = None,
+    classes: Float[np.ndarray, "1000"],
 ) -> list[dict[str, Any]]:
-    """The places of a photo, the most probable first.
+    """The places of a photo, the ones of the lowest rank and most probable first.
 
     Args:
-        image, extent: As in `keras_caption.apps.objects.object_colours.likely_colour`.
+        image, extent: As in `keras_caption.apps.objects.object_colours.pixel_shares`.
         classes: float `(1000,)`, probabilities of ImageNet's classes in the whole
-            photo, or `None`, which leaves places by pixels.
+            photo.
 
     Returns:
         List of dict of `name`, one of `PLACES`; `phrase`, str; and `probability`.
     """
-    found, values = [], values_of(image, extent, classes)
-    for name in (row.word for row in details() if row.kind == PLACE):
-        place = PLACES[name]
-        if place.by_pixels in values:
-            probability = round(probability_of(name, values[place.by_pixels]), 4)
-            found.append(
-                {"name": name, "phrase": place.phrase, "probability": probability}
-            )
-    return sorted(found, key=lambda x: -x["probability"])
+    values = values_of(image, extent, classes)
+    found = [
+        {
+            "name": name,
+            "phrase": PLACES[name].phrase,
+            "probability": round(probability_of(name, values), 4),
+        }
+        for name in (row.word for row in details() if row.kind == PLACE)
+    ]
+    return sorted(found, key=lambda x: (PLACES[x["name"]].rank, -x["probability"]))
 
 
 def values_of(
     image: Float32[np.ndarray, "size size 3"],
     extent: Float32[np.ndarray, "2"],
-    classes: Float[np.ndarray, "1000"] | None = None,
-) -> dict[bool, np.ndarray]:
+    classes: Float[np.ndarray, "1000"],
+) -> Float[np.ndarray, "1048"]:
     """What tells the places of a photo.
 
     Args:
         image, extent, classes: As in `likely_places`.
-
-    Returns:
-        dict from `Place.by_pixels` to float `(48,)` if it is True, else `(1048,)`,
-        which needs `classes`.
     """
-    bands = colours_of_bands(image, extent)
-    values = {True: bands}
-    if classes is not None:
-        values[False] = np.append(class_logits(classes), bands)
-    return values
+    return np.append(class_logits(classes), colours_of_bands(image, extent))
 
 
 def colours_of_bands(
