@@ -136,8 +136,8 @@ def measure(records, colours, described, second):
 
     Returns:
         List of a tuple of colours and what tells them, of a photo's only dog; list of a
-        tuple of captions and what tells the places, see
-        `keras_caption.apps.objects.places.values_of`; and list of a tuple of what is said of
+        tuple of captions and what tells the places, see `values_of` of
+        `keras_caption.apps.objects.places`; and list of a tuple of what is said of
         persons, see `said_of`, number of persons and values of those that were
         classified.
     """

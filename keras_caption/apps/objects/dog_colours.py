@@ -31,7 +31,8 @@ def likely_dog_colour(
 
     Args:
         box_classes: float `(1000,)`, probabilities of ImageNet's classes in its box.
-        shares: float `(16,)`, see `keras_caption.apps.objects.object_colours.pixel_shares`.
+        shares: float `(16,)`, see `pixel_shares` of
+            `keras_caption.apps.objects.object_colours`.
     """
     values = values_of(box_classes, shares)
     rows = {x.word: x for x in details() if (x.kind, x.of) == (COLOUR, DOG)}
