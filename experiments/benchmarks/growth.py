@@ -103,7 +103,7 @@ def draw(rows, path):
         first.set_yticks(ticks, [f"{x:,g}" for x in ticks])
         first.minorticks_off()
     if len(searches) > 1:
-        axes[0][0].legend()
+        axes[0][2].legend(loc="upper left")
     figure.savefig(path)
 
 
