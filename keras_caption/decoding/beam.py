@@ -64,13 +64,13 @@ class Beam(Search):
             "cache": repeat_rows(state["cache"], self.groups * self.places),
         }
 
-    def is_unfinished(self, values: dict[str, Any]) -> Any:
+    def unfinished(self, values: dict[str, Any]) -> Any:
         # An upper bound of the final ranks of unfinished hypotheses: scores only fall,
         # and the penalty of lengths is greatest at the greatest length.
         longest = float(self.options.max_length)
         best = self._rank(ops.max(values["scores"], axis=1), longest, values)
         worst = ops.min(self._rank_all(values["done"], values), axis=1)
-        return ops.any(best > worst)
+        return best > worst
 
     def next_step(self, memory: Any, index: Any, values: dict[str, Any]) -> Any:
         length = self.options.max_length

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float, Float32, Int, Int32
 from keras import ops, tree
 
 from keras_caption.base.arguments import Tensor
-from keras_caption.base.compilation import shapes_may_change
+from keras_caption.base.compilation import growing, shapes_may_change
 from keras_caption.decoding.hook import with_hooks
 from keras_caption.decoding.rules import NEG_INF, Step, choosing_scores
 from keras_caption.decoding.take_by_row import take_by_row
@@ -54,8 +54,12 @@ class Search(abc.ABC):
         """
 
     @abc.abstractmethod
+    def unfinished(self, values: dict[str, Any]) -> Bool[Tensor, " rows"]:
+        """Returns which sequences or beams need another step, bool `(rows,)`."""
+
     def is_unfinished(self, values: dict[str, Any]) -> Bool[Tensor, ""]:
         """Returns whether another step is needed, bool scalar."""
+        return ops.any(self.unfinished(values))
 
     @abc.abstractmethod
     def next_step(
@@ -79,10 +83,7 @@ class Search(abc.ABC):
 
     def start(self, encoded: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the decoder's memory of an encoder's output, and the first values."""
-        return self._start(encoded, self.options.max_length)
-
-    def _start(self, encoded, length):
-        state = self.decoder.start(encoded, length=length)
+        state = self.decoder.start(encoded, length=self.options.max_length)
         return state["memory"], self.begin(state)
 
     def run(self, encoded: Any) -> tuple[Tensor, Tensor]:
@@ -94,9 +95,11 @@ class Search(abc.ABC):
         Returns:
             `results`.
         """
-        memory, first = self._start(
-            encoded, cache_length(self.decoder, self.options.max_length)
-        )
+        length = cache_length(self.decoder, self.options.max_length)
+        state = self.decoder.start(encoded, length=length)
+        memory, first = state["memory"], self.begin(state)
+        if length is None:
+            return self._run_by_parts(encoded, batch_size(state), first)
         # The memory is a constant of the loop: only `values` is carried from step to
         # step.
         _, values = ops.while_loop(
@@ -106,6 +109,62 @@ class Search(abc.ABC):
             maximum_iterations=self.options.max_length,
         )
         return self.results(values)
+
+    def _run_by_parts(self, encoded, examples, first):
+        """Takes all steps, where shapes may change, without finished examples.
+
+        Once a quarter of the examples are finished, the loop over steps ends, and
+        begins anew with the others.
+
+        Args:
+            encoded: The encoder's output, one row for each example.
+            examples: int scalar, number of examples.
+            first: dict, the values before the first step.
+        """
+        longest = self.options.max_length
+
+        def part(index, places, encoded, values, found):
+            present = ops.shape(places)[0]
+            memory = self.decoder.start(encoded, length=None)["memory"]
+
+            def are_enough(index, values):
+                unfinished = ops.any(by_example(self.unfinished(values), present), 1)
+                count = ops.sum(ops.cast(unfinished, "int32"))
+                return ops.logical_and(index < longest, 4 * count > 3 * present)
+
+            index, values = ops.while_loop(
+                are_enough,
+                lambda index, values: (
+                    index + 1,
+                    self.next_step(memory, index, values),
+                ),
+                (index, values),
+            )
+            found = [
+                ops.scatter_update(
+                    x, ops.expand_dims(places, 1), by_example(y, present)
+                )
+                for x, y in zip(found, self.results(values), strict=True)
+            ]
+            unfinished = ops.any(by_example(self.unfinished(values), present), 1)
+            [kept] = ops.nonzero(unfinished)
+            kept = ops.cast(kept, "int32")
+            encoded, values = take_examples((encoded, values), kept, present)
+            return index, ops.take(places, kept), encoded, values, found
+
+        found = [by_example(x, examples) for x in self.results(first)]
+        rows = ops.arange(examples, dtype="int32"), encoded, first
+        # The number of rows changes from part to part.
+        rows = tree.map_structure(lambda x: None if x is None else growing(x, 0), rows)
+        *_, found = ops.while_loop(
+            lambda index, places, *_: ops.logical_and(
+                index < longest, ops.shape(places)[0] > 0
+            ),
+            part,
+            (0, *rows, found),
+        )
+        tokens, log_probs = (ops.reshape(x, (-1, *x.shape[2:])) for x in found)
+        return tokens, log_probs
 
     def scores_of(
         self, log_probs: Tensor, tokens: Tensor, index: Any, values: dict[str, Any]
@@ -145,6 +204,32 @@ def batch_size(state: dict[str, Any]) -> Any:
 def repeat_rows(values: Any, times: Any) -> Any:
     """Repeats each row of all tensors; copies of a row are adjacent."""
     return tree.map_structure(lambda x: ops.repeat(x, times, axis=0), values)
+
+
+def by_example(rows: Any, examples: Any) -> Any:
+    """Reshapes `(examples * n, ...)` to `(examples, n, ...)`."""
+    count, *rest = ops.shape(rows)
+    return ops.reshape(rows, (examples, count // ops.maximum(examples, 1), *rest))
+
+
+def take_examples(values: Any, kept: Int32[Tensor, " kept"], examples: Any) -> Any:
+    """Takes the rows of some of the examples, of all tensors.
+
+    Args:
+        values: Nested structure of tensors `(examples * n, ...)`, or `None`; n may
+            differ.
+        kept: int32 `(kept,)`, places of the examples.
+        examples: int scalar, number of the examples in `values`.
+    """
+
+    def take(x):
+        if x is None:
+            return None
+        taken = ops.take(by_example(x, examples), kept, axis=0)
+        count, n, *rest = ops.shape(taken)
+        return ops.reshape(taken, (count * n, *rest))
+
+    return tree.map_structure(take, values)
 
 
 def chosen_log_probs(

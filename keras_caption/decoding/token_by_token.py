@@ -49,8 +49,8 @@ class TokenByToken(Search):
             "cache": state["cache"],
         }
 
-    def is_unfinished(self, values: dict[str, Any]) -> Any:
-        return ops.logical_not(ops.all(finished(values["last"])))
+    def unfinished(self, values: dict[str, Any]) -> Any:
+        return ops.logical_not(finished(values["last"]))
 
     def next_step(self, memory: Any, index: Any, values: dict[str, Any]) -> Any:
         last, tokens = values["last"], values["tokens"]

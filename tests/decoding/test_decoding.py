@@ -3,6 +3,7 @@ import itertools
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from conftest import random_images, tiny
 from keras import ops
 from keras_caption.compilation import constant_shapes
@@ -301,11 +302,11 @@ def test_xla_generates_the_same_in_few_shapes(vocabulary, rng, monkeypatch):
     assert {*shapes} == {(8, 8)}  # of 5 images with 7 or 6 regions
 
 
-@pytest.mark.parametrize("kind", ["areas", "ensemble"])
-def test_a_cache_that_grows_changes_no_result(
+@pytest.mark.parametrize("kind", ["areas", "ensemble", "samples"])
+def test_shapes_that_change_change_no_result(
     kind, captioner, vocabulary, rng, monkeypatch
 ):
-    """As in TensorFlow's own graphs; other compilers take constant shapes."""
+    """Caches grow, and finished examples leave, in TensorFlow's own graphs alone."""
     if kind == "areas":
         model = kc.models.create(
             "transformer_tiny",
@@ -318,28 +319,41 @@ def test_a_cache_that_grows_changes_no_result(
             output_area=3,
         )
         inputs, batches = {"source": rng.integers(4, 20, (3, 5))}, (3, 1)
+    elif kind == "samples":
+        model, inputs, batches = captioner, random_images(rng, 3), (3,)
     else:
         sizes = tiny("aoanet", num_layers=1)
         other = kc.models.create("aoanet", vocabulary=vocabulary, **sizes)
         model = kc.models.Ensemble([captioner, other])
         inputs, batches = random_images(rng, 3), (3,)
-    options, caches = Decoding(beam_size=3, max_length=7), []
-    step = TransformerDecoderBlock.step
-    monkeypatch.setattr(
-        TransformerDecoderBlock,
-        "step",
-        lambda self, x, items, cache, index: (
-            caches.append(type(cache)) or step(self, x, items, cache, index)
-        ),
-    )
+    options, numbers = Decoding(beam_size=3, max_length=7), None
+    if kind == "samples":
+        options = Decoding(temperature=1.0, max_length=7)
+        numbers = rng.random((9, 7)).astype("float32")  # of three samples of each
+    limits = np.array([2, 7, 4], "int32")
+    caches, rows, step = [], [], TransformerDecoderBlock.step
 
-    def find(inputs):
+    def note(x):
+        rows.append(len(x))
+        return x
+
+    def noting(self, x, items, cache, index):
+        caches.append(type(cache))
+        if isinstance(cache, GrowingCache):
+            x = ops.reshape(tf.numpy_function(note, [x], x.dtype), (-1, 1, x.shape[2]))
+        return step(self, x, items, cache, index)
+
+    monkeypatch.setattr(TransformerDecoderBlock, "step", noting)
+
+    def find(inputs, limits):
         inputs = model.read(inputs)
-        return model.search(options, inputs).run(model.encode(inputs))
+        search = model.search(options, inputs, numbers=numbers)
+        search.per_example = {"limits": limits}
+        return search.run(model.encode(inputs))
 
-    def find_in_constant_shapes(inputs):
+    def find_in_constant_shapes(inputs, limits):
         with constant_shapes():
-            return find(inputs)
+            return find(inputs, limits)
 
     functions = [
         compile_function(function, model.variables)
@@ -348,10 +362,13 @@ def test_a_cache_that_grows_changes_no_result(
     for batch in batches:
         part = {name: ops.convert_to_tensor(x[:batch]) for name, x in inputs.items()}
         (tokens, scores), (expected, others) = (
-            function(part) for function in functions
+            function(part, ops.convert_to_tensor(limits[:batch]))
+            for function in functions
         )
         np.testing.assert_array_equal(tokens, expected)
         np.testing.assert_allclose(scores, others, atol=1e-5)
+        assert {*rows} == ({9, 6, 3} if batch == 3 else {3})
+        rows.clear()
     assert {*caches} == {GrowingCache, tuple}
 
 
