@@ -82,8 +82,8 @@ def describe(
             `name` and `name_probability`, or `colour` and `colour_probability`.
         places: Sequence of dict of `name`, one of
             `keras_caption.apps.objects.places.PLACES`; `phrase`, such as "on a
-            beach"; and `probability`. The first one counts; general ones, such as "outdoors", are
-            of captions that name persons or pets alone.
+            beach"; and `probability`. The first one counts; general ones, such as
+            "outdoors", are of captions that name persons or pets alone.
         things: Sequence of dict of `name` and `probability`. The first one counts.
 
     Returns:
