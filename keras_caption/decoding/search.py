@@ -122,10 +122,19 @@ class Search(abc.ABC):
             first: dict, the values before the first step.
         """
         longest = self.options.max_length
+        # A loop carries no `None`, such as the mask of a grid.
+        leaves = tree.flatten(encoded)
+        carried = [x for x in leaves if x is not None]
 
-        def part(index, places, encoded, values, found):
+        def packed(tensors):
+            rest = iter(tensors)
+            return tree.pack_sequence_as(
+                encoded, [None if x is None else next(rest) for x in leaves]
+            )
+
+        def part(index, places, tensors, values, found):
             present = ops.shape(places)[0]
-            memory = self.decoder.start(encoded, length=None)["memory"]
+            memory = self.decoder.start(packed(tensors), length=None)["memory"]
 
             def are_enough(index, values):
                 unfinished = ops.any(by_example(self.unfinished(values), present), 1)
@@ -149,13 +158,13 @@ class Search(abc.ABC):
             unfinished = ops.any(by_example(self.unfinished(values), present), 1)
             [kept] = ops.nonzero(unfinished)
             kept = ops.cast(kept, "int32")
-            encoded, values = take_examples((encoded, values), kept, present)
-            return index, ops.take(places, kept), encoded, values, found
+            tensors, values = take_examples((tensors, values), kept, present)
+            return index, ops.take(places, kept), tensors, values, found
 
         found = [by_example(x, examples) for x in self.results(first)]
-        rows = ops.arange(examples, dtype="int32"), encoded, first
+        rows = ops.arange(examples, dtype="int32"), carried, first
         # The number of rows changes from part to part.
-        rows = tree.map_structure(lambda x: None if x is None else growing(x, 0), rows)
+        rows = tree.map_structure(lambda x: growing(x, 0), rows)
         *_, found = ops.while_loop(
             lambda index, places, *_: ops.logical_and(
                 index < longest, ops.shape(places)[0] > 0
@@ -216,15 +225,12 @@ def take_examples(values: Any, kept: Int32[Tensor, " kept"], examples: Any) -> A
     """Takes the rows of some of the examples, of all tensors.
 
     Args:
-        values: Nested structure of tensors `(examples * n, ...)`, or `None`; n may
-            differ.
+        values: Nested structure of tensors `(examples * n, ...)`; n may differ.
         kept: int32 `(kept,)`, places of the examples.
         examples: int scalar, number of the examples in `values`.
     """
 
     def take(x):
-        if x is None:
-            return None
         taken = ops.take(by_example(x, examples), kept, axis=0)
         count, n, *rest = ops.shape(taken)
         return ops.reshape(taken, (count * n, *rest))

@@ -126,8 +126,8 @@ MUTATIONS = [  # (file, tests), text, replacement
     ),
     (
         ("decoding/beam.py", "decoding/test_decoding.py -k continue"),
-        "ops.any(best > worst)",
-        "ops.all(best > worst)",
+        "return best > worst",
+        "return ops.broadcast_to(ops.all(best > worst), ops.shape(best))",
     ),
     (BEAM, "chosen // per_row", "chosen % per_row"),
     (BEAM, "(self.places) == 0, 0.0, NEG_INF", "(self.places) == 0, 0.0, 0.0"),
