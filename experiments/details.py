@@ -34,12 +34,12 @@ from scipy.special import expit
 import keras_caption as kc
 from keras_caption.atomic import replacing
 from keras_caption.commands.command_line import Parser, names, start
-from keras_caption.evaluation.named_colours import WORDS as SPELLED
-from keras_caption.evaluation.named_colours import named_colours
 from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.engine_files import CLASSIFIER
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.objects.details import COLOUR, NAME, PLACE, Detail, group_of
+from keras_caption.objects.named_colours import WORDS as SPELLED
+from keras_caption.objects.named_colours import named_colours
 from keras_caption.objects.object_colours import likely_colour
 from keras_caption.objects.object_words import PATTERN, category_of
 from keras_caption.objects.person_names import PERSON, PERSON_NAMES

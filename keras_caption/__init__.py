@@ -8,6 +8,7 @@ import importlib
 import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
+from keras_caption import apps
 from keras_caption.errors import InputError, missing_extras
 from keras_caption.registration import REGISTERED, register_with_keras
 from keras_caption.registration import register as register
@@ -76,4 +77,5 @@ def __dir__() -> list[str]:
     return [*globals(), *PARTS, "__version__"]
 
 
+apps.register()
 register_with_keras()

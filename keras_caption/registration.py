@@ -5,7 +5,7 @@ import importlib
 import importlib.abc
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, TypeVar
 
 from keras_caption.errors import missing_extras
@@ -47,20 +47,83 @@ def register() -> None:
         serializable(kind)
 
 
-def importing(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+# What apps give to the core, which imports no app: for each part, or registry of it,
+# names and where their values are, `"module"` or `"module:attribute"`.
+_GIVEN: dict[str, dict[str, str]] = {}
+
+
+def give(receiver: str, places: Mapping[str, str]) -> None:
+    """Gives values to a part of the library, which imports them at their first use.
+
+    Args:
+        receiver: str, name of a package, which then has the values as attributes, or of
+            a `Registry`.
+        places: Mapping from the name of a value to its module, or, as
+            `"module:attribute"`, to its place in a module.
+    """
+    _GIVEN.setdefault(receiver, {}).update(places)
+
+
+def given(receiver: str, name: str) -> Any:
+    """A value that was given to a part of the library, see `give`."""
+    module, _, attribute = _GIVEN[receiver][name].partition(":")
+    with missing_extras():
+        value = importlib.import_module(module)
+    return getattr(value, attribute) if attribute else value
+
+
+class Registry(MutableMapping[str, Any]):
+    """Values by name, those that apps give among them, see `give`.
+
+    Args:
+        name: str, name of the registry.
+        values: Mapping of the values of its own.
+    """
+
+    def __init__(self, name: str, values: Mapping[str, Any] | None = None):
+        self._given = _GIVEN.setdefault(name, {})
+        self._name = name
+        self._values = dict(values or {})
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values and name in self._given:
+            self._values[name] = given(self._name, name)
+        return self._values[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._values[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._given, **self._values})
+
+    def __len__(self) -> int:
+        return len({**self._given, **self._values})
+
+
+def importing(
+    package: str, modules: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
     """The `__getattr__` of a package that imports names when they are first used.
 
     Args:
         package: str, name of the package.
-        modules: Mapping from each name to its module, absolute or relative.
+        modules: Mapping from each name to its module, absolute or relative. The
+            package has what it was given too, see `give`.
     """
+    own = modules or {}
 
     def get(name):
-        if name not in modules:
+        if name in own:
+            with missing_extras():
+                module = importlib.import_module(own[name], package)
+            value = getattr(module, name)
+        elif name in _GIVEN.get(package, {}):
+            value = given(package, name)
+        else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        with missing_extras():
-            module = importlib.import_module(modules[name], package)
-        value = getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

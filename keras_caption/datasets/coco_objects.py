@@ -13,7 +13,7 @@ from keras_caption.datasets.coco import CocoFiles, read_annotations
 from keras_caption.errors import InputError
 from keras_caption.formats.coco import FLAT_OFFICIAL_BOXES
 from keras_caption.formats.splits import SPLITS
-from keras_caption.objects import CATEGORIES
+from keras_caption.objects.categories import CATEGORIES
 
 NUM_CATEGORIES = len(CATEGORIES)
 

@@ -8,10 +8,10 @@ import tensorflow_datasets as tfds
 from keras_caption.datasets.building import build
 from keras_caption.errors import InputError, hint
 from keras_caption.formats.parallel_text import find_parallel
-from keras_caption.synthetic.scene_sentences import SceneSentences
+from keras_caption.registration import Registry
 
 AT_ONCE = 1024  # pairs that Python passes to TensorFlow at once
-DATASETS = ("scene_sentences", "parallel", "wmt14_translate")
+BUILT_IN = Registry("parallel text")  # classes of TFDS builders
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +54,9 @@ def load_parallel(
         InputError: If the dataset or a language is unknown, or the files of the folder
             are missing, damaged, or differ in their number of lines.
     """
-    if name not in DATASETS:
-        raise InputError(f"There is no parallel text {name!r}. {hint(name, DATASETS)}")
+    known = (*BUILT_IN, "parallel", "wmt14_translate")
+    if name not in known:
+        raise InputError(f"There is no parallel text {name!r}. {hint(name, known)}")
     if (name == "parallel") != (folder is not None):
         raise InputError("A folder of files is what the dataset 'parallel' reads.")
     if folder is not None:
@@ -64,8 +65,8 @@ def load_parallel(
         raise InputError(
             f"The dataset {name} has one test set: test_set is of folders."
         )
-    if name == "scene_sentences":
-        return from_builder(lambda: SceneSentences(**kwargs), source, target)
+    if name in BUILT_IN:
+        return from_builder(lambda: BUILT_IN[name](**kwargs), source, target)
     name = f"{name}/{find_languages(name, source, target)}"
     return from_builder(lambda: tfds.builder(name, **kwargs), source, target)
 

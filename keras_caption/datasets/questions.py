@@ -7,7 +7,6 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import tensorflow_datasets as tfds
 
 from keras_caption.datasets.image_ids import given_ids
@@ -18,8 +17,7 @@ from keras_caption.formats.folders import list_files
 from keras_caption.formats.question import Question
 from keras_caption.formats.vqa import find_vqa, read_vqa
 from keras_caption.formats.vsr import read_vsr
-from keras_caption.synthetic.scenes.questions import CURRICULUM, ask
-from keras_caption.synthetic.scenes.statements import scene_objects
+from keras_caption.registration import Registry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +57,7 @@ class ImageQuestions:
         return read(self.builder, "+".join(sorted(splits)), images)
 
 
-def _parts(builder, split, *names):
+def read_features(builder: Any, split: str, *names: str) -> Any:
     """Reads some features of the examples of a split, without decoding others."""
     parts = tfds.decode.PartialDecoding({*names})
     examples = builder.as_dataset(split=split, decoders=parts, shuffle_files=False)
@@ -72,30 +70,6 @@ def _by_image(questions, split_of_image):
     for question in questions:
         split = question.split or split_of_image.get(question.image_id, "train")
         splits[split].append(question)
-    return splits
-
-
-def _scene_questions(path, builder, split_of_image):
-    if path is not None:
-        raise InputError(
-            f"The questions of scene_questions are built in, and not read from {path}."
-        )
-    if "objects" not in builder.info.features:
-        raise InputError(
-            f"The images in {builder.data_path} have no known objects to ask about: "
-            "scene_questions are about scenes."
-        )
-    splits = {}
-    for split in dict.fromkeys(split_of_image.values()):
-        questions = splits[split] = []
-        for example in _parts(builder, split, "image_id", "boxes", "objects"):
-            image_id = int(example["image_id"])
-            asked = ask(scene_objects(example), np.random.default_rng(image_id))
-            for number, (kind, text, answer) in enumerate(asked):
-                number += 100 * image_id
-                questions.append(
-                    Question(number, image_id, text, (answer,), answer, kind)
-                )
     return splits
 
 
@@ -142,14 +116,11 @@ def _needed(path, name):
     return path
 
 
-QUESTIONS = {
-    "scene_questions": _scene_questions,
-    "coco_qa": _coco_qa,
-    "vsr": _vsr,
-    "vqa": _vqa,
-    "vqa_coco_qa": _vqa_coco_qa,
-}
-CURRICULA = {"scene_questions": CURRICULUM}  # of datasets that have one
+QUESTIONS = Registry(
+    "questions",
+    {"coco_qa": _coco_qa, "vsr": _vsr, "vqa": _vqa, "vqa_coco_qa": _vqa_coco_qa},
+)
+CURRICULA = Registry("curricula")  # of datasets that have one
 
 
 def register_questions(
@@ -223,7 +194,7 @@ def load_questions(
         int(example["image_id"]): split
         for split, info in builder.info.splits.items()
         if info.num_examples
-        for example in _parts(builder, split, "image_id")
+        for example in read_features(builder, split, "image_id")
     }
     names = given_ids(builder)
     number_of = {names.get(number, number): number for number in split_of_image}

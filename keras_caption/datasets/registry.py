@@ -10,19 +10,7 @@ from keras_caption.errors import OWN, InputError, hint
 from keras_caption.formats.prepared_folder import read_prepared
 from keras_caption.inputs import KINDS, sizes_of
 from keras_caption.models import data_arguments
-from keras_caption.synthetic.moving_scenes import MovingScenes
-from keras_caption.synthetic.scenes import Scenes
-
-
-def _built_in(name, make):
-    def load_built_in(folder, **kwargs):
-        if folder is not None:
-            raise InputError(
-                f"The dataset {name} is built in, and not read from {folder}."
-            )
-        return make(**kwargs)
-
-    return load_built_in
+from keras_caption.registration import Registry
 
 
 def _coco_objects(folder, **kwargs):
@@ -37,12 +25,7 @@ def _prepared(folder):
     return read_prepared(folder)
 
 
-DATASETS = {
-    "scenes": _built_in("scenes", Scenes),
-    "moving_scenes": _built_in("moving_scenes", MovingScenes),
-    "coco_objects": _coco_objects,
-    "prepared": _prepared,
-}
+DATASETS = Registry("datasets", {"coco_objects": _coco_objects, "prepared": _prepared})
 
 
 def register(name: str, make: Callable[..., tfds.core.DatasetBuilder]) -> None:

@@ -7,7 +7,11 @@ from jaxtyping import Float32, Int, Int32
 from keras import ops
 
 from keras_caption.arguments import Tensor
+from keras_caption.registration import Registry
 from keras_caption.text import PAD
+
+# What makes the hook of an option of `Decoding` from a vocabulary, by option.
+HOOKS = Registry("hooks")
 
 
 class Hook(abc.ABC):

@@ -21,17 +21,9 @@ from keras_caption.evaluation.comparison import (
 )
 from keras_caption.evaluation.metric import METRICS, register_metric
 from keras_caption.evaluation.metrics import check_metrics, score, table
-from keras_caption.evaluation.named_colours import colour_agreement, named_colours
-from keras_caption.evaluation.named_objects import (
-    hallucinations,
-    named_objects,
-    object_agreement,
-    object_scores,
-    text_of_shares,
-)
 from keras_caption.evaluation.outputs import note_on_outputs
 from keras_caption.evaluation.perplexity import log_perplexity, log_probabilities
-from keras_caption.evaluation.tables import markdown_table
+from keras_caption.evaluation.tables import markdown_table, text_of_shares
 from keras_caption.evaluation.translation import score_translations
 from keras_caption.evaluation.vqa import (
     answer_accuracy,
@@ -41,6 +33,7 @@ from keras_caption.evaluation.vqa import (
     write_vqa_results,
 )
 from keras_caption.formats.vqa_results import read_vqa_results
+from keras_caption.registration import importing
 
 __all__ = [
     "METRICS",
@@ -54,19 +47,13 @@ __all__ = [
     "check_metrics",
     "cider",
     "cider_by_image",
-    "colour_agreement",
     "diversity",
-    "hallucinations",
     "lacks_spaces",
     "log_perplexity",
     "log_probabilities",
     "markdown_table",
-    "named_colours",
-    "named_objects",
     "note_on_outputs",
     "notes_on_references",
-    "object_agreement",
-    "object_scores",
     "paired_difference",
     "preference",
     "ratio",
@@ -84,3 +71,4 @@ __all__ = [
     "write_results",
     "write_vqa_results",
 ]
+__getattr__ = importing(__name__)

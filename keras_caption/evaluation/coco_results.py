@@ -18,7 +18,7 @@ from keras_caption.evaluation.metric import (
     known_metrics,
 )
 from keras_caption.evaluation.metrics import score, table
-from keras_caption.evaluation.named_objects import object_scores, text_of_shares
+from keras_caption.evaluation.tables import text_of_shares
 from keras_caption.formats.coco import (
     read_captions,
     read_domains,
@@ -26,7 +26,8 @@ from keras_caption.formats.coco import (
     read_names,
 )
 from keras_caption.formats.coco_results import read_result_lists, read_results
-from keras_caption.objects import CATEGORIES
+from keras_caption.objects.categories import CATEGORIES
+from keras_caption.registration import given
 
 # Greatest lengths of the levels of Deng et al., "Length-Controllable Image Captioning",
 # ECCV 2020, on COCO; longer captions are a row of their own.
@@ -210,6 +211,7 @@ class ScoredImages:
             names = {str(i): x for i, x in read_names(self.path).items()}
             scores |= clip.score(names, captions, references)
         if objects is not None:
+            object_scores = given("keras_caption.evaluation", "object_scores")
             shares = object_scores(captions, references, objects)
             notes["objects of COCO"] = text_of_shares(shares)
         return scores, notes

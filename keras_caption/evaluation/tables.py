@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from keras_caption.errors import missing_extras
 
@@ -28,3 +28,8 @@ def markdown_table(
         colalign=["left"] * labels + ["right"] * numbers,
         disable_numparse=True,
     )
+
+
+def text_of_shares(shares: Mapping[str, float]) -> str:
+    """Formats shares in %, on one line: `"precision 85.2 %, recall 58.1 %"`."""
+    return ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())

@@ -17,7 +17,7 @@ import keras
 
 from keras_caption.formats import built_in
 from keras_caption.formats.preset_files import CARD
-from keras_caption.objects import CATEGORIES
+from keras_caption.objects.categories import CATEGORIES
 
 TEMPLATE = """\
 ---

@@ -21,7 +21,7 @@ from keras_caption.decoding import (
 from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.constrained_beam import Required
 from keras_caption.decoding.greedy_search import GreedySearch
-from keras_caption.decoding.hook import Hook
+from keras_caption.decoding.hook import HOOKS, Hook
 from keras_caption.decoding.random_numbers import numbers_of_samples
 from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.decoding.sampling import Sampling
@@ -35,8 +35,7 @@ from keras_caption.decoding.text_options import (
 from keras_caption.errors import InputError, NoTextError
 from keras_caption.inputs import InputKind
 from keras_caption.models.input_reader import InputReader, is_whole, parts_of
-from keras_caption.objects import CATEGORIES
-from keras_caption.objects.evidence import ObjectEvidence
+from keras_caption.objects.categories import CATEGORIES
 from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
 from keras_caption.predict.batches import batches_of
 from keras_caption.predict.captions import confidences_of
@@ -421,7 +420,7 @@ class Generation(InputReader):
         return {name: hook.read(inputs) for name, hook in hooks.items()}
 
     @functools.cached_property
-    def evidence(self) -> ObjectEvidence:
+    def evidence(self) -> Hook:
         """The relation of tokens to the detected objects that support them.
 
         Raises:
@@ -440,7 +439,7 @@ class Generation(InputReader):
                 f"The model '{self.name}' has no vocabulary of words: it takes no "
                 "`evidence`."
             )
-        return ObjectEvidence(vocabulary)
+        return HOOKS["evidence"](vocabulary)
 
     def _check_vocabulary(self) -> Tokenizer:
         """Returns the vocabulary, or raises `InputError` if there is none."""

@@ -11,7 +11,7 @@ from keras_caption.errors import InputError
 from keras_caption.features import Clip, Extractor, resize_photo
 from keras_caption.inputs import missing_inputs
 from keras_caption.models.input_reader import InputReader
-from keras_caption.objects import CATEGORIES, ObjectDetector
+from keras_caption.objects.categories import CATEGORIES
 
 
 class PhotoReader(InputReader):
@@ -78,8 +78,8 @@ class PhotoReader(InputReader):
     def extract_pixels(self, pixels: Any) -> dict[str, Tensor]:
         """Extracts features of pixels, a result of the extractor's `to_pixels`."""
         extracted = self._extract(pixels)
-        if isinstance(self.extractor, ObjectDetector):
-            self.extractor.refuse_nan(extracted)
+        if refuse_nan := getattr(self.extractor, "refuse_nan", None):  # of a detector
+            refuse_nan(extracted)
         return extracted
 
     def _extract(self, pixels):

@@ -1,5 +1,6 @@
 """Preparation of datasets from annotations and photos, clips or features."""
 
+from keras_caption.datasets.extractors import load_extractor, reader_of
 from keras_caption.formats.arrow_folder import is_arrow_folder
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.frame_files import open_frames
@@ -16,7 +17,7 @@ from keras_caption.prepare.photo_records import (
     records_of_questions,
     records_of_scenes,
 )
-from keras_caption.prepare.photos import load_extractor, prepare_photos, reader_of
+from keras_caption.prepare.photos import prepare_photos
 from keras_caption.prepare.regions import prepare_regions
 from keras_caption.prepare.video_listing import list_videos
 

@@ -5,7 +5,6 @@ import dataclasses
 import functools
 import hashlib
 import os
-import pathlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,18 +18,16 @@ from keras_caption.batches.examples import (
     in_half_precision,
     region_features,
 )
-from keras_caption.datasets.coco_objects import CocoObjects
+from keras_caption.datasets.extractors import EXTRACTOR
 from keras_caption.datasets.image_ids import number_images
 from keras_caption.errors import InputError
 from keras_caption.features import ClipExtractor, Extractor, windows
 from keras_caption.features.photos import resize
-from keras_caption.formats.keras_files import load_keras
-from keras_caption.objects import CATEGORIES, ObjectDetector
+from keras_caption.objects import ObjectDetector
 from keras_caption.prepare.photo_records import PhotoRecord
 from keras_caption.prepare.shards import Content, write_shards
 from keras_caption.synthetic.scenes.builder import Scenes
 
-EXTRACTOR = "extractor.keras"
 THUMBNAIL = 160  # pixels, the longer side of the images stored for display
 
 
@@ -87,52 +84,6 @@ def prepare_photos(
         files={EXTRACTOR: extractor.save, **files},
     )
     return write_shards(content, folder, **options)
-
-
-def load_extractor(
-    folder: str | os.PathLike,
-) -> Extractor | ClipExtractor | ObjectDetector | None:
-    """Loads the extractor of a prepared dataset of photos or clips.
-
-    Args:
-        folder: Path of the folder of the dataset.
-
-    Returns:
-        `keras_caption.features.Extractor`, `ClipExtractor` or `ObjectDetector`, or
-        `None` if the dataset has none.
-
-    Raises:
-        InputError: If the file of the extractor is damaged.
-    """
-    path = pathlib.Path(folder) / EXTRACTOR
-    if not path.exists():
-        return None
-    extractor = load_keras(path)
-    if not isinstance(extractor, Extractor | ClipExtractor | ObjectDetector):
-        raise InputError(f"{path} is a {type(extractor).__name__}, not an extractor.")
-    return extractor
-
-
-def reader_of(name: str, folder: str | os.PathLike | None, builder: Any) -> dict:
-    """Returns the arguments of a model that convert photos to its inputs.
-
-    Args:
-        name: str, name of the dataset, see `keras_caption.datasets.load`.
-        folder: Path of the dataset's folder.
-        builder: Its TFDS builder.
-
-    Returns:
-        dict of `extractor` and `categories`, each `None` if the dataset lacks it.
-    """
-    extractor, categories = None, None
-    if name == "prepared":
-        assert folder is not None  # the builder has read it
-        extractor = load_extractor(folder)
-    if isinstance(extractor, ObjectDetector):
-        categories = list(extractor.dimensions)
-    elif isinstance(builder, CocoObjects):
-        categories = list(CATEGORIES)
-    return {"extractor": extractor, "categories": categories}
 
 
 def features_of(extractor: Extractor | ObjectDetector, with_objects: bool) -> Any:

@@ -19,8 +19,8 @@ from keras_caption.formats.faults import reading
 from keras_caption.formats.jpeg_scans import check_scans
 from keras_caption.predict import Example, Prediction, RecordPredictor
 from keras_caption.serving.limits import PLACE_BITS
-from keras_caption.serving.rest_values import DEFAULT, FILES, check_items, to_array
-from keras_caption.serving.signature import Signature
+from keras_caption.serving.rest_values import FILES, check_items, to_array
+from keras_caption.serving.signature import DEFAULT, Signature
 
 TEXTS = ("captions", "translations", "answers")  # names of outputs
 PHOTOS, FEATURES = "photos", "features"  # names of signatures

@@ -14,8 +14,8 @@ from keras_caption.objects import (
 )
 from keras_caption.objects.second_opinion import with_second_opinion
 from keras_caption.predict import Example, Prediction
-from keras_caption.predict.captions import judge_by_objects
 from keras_caption.predict.details import add_details
+from keras_caption.predict.judged_captions import judge_by_objects
 from keras_caption.serving.lite_predictor import LitePredictor
 from keras_caption.serving.records import photo_of
 

@@ -21,13 +21,12 @@ from keras_caption.models.answering import Answering
 from keras_caption.objects import ObjectDetector, SecondOpinion
 from keras_caption.predict import Example, Prediction, RecordPredictor
 from keras_caption.predict.answers import is_unsure, judge_answer
-from keras_caption.predict.captions import judge_by_objects
 from keras_caption.predict.details import add_details
+from keras_caption.predict.judged_captions import judge_by_objects
 from keras_caption.predict.predictor import FILES
 from keras_caption.serving.detection import add_detector
 from keras_caption.serving.records import array_of, clip_of, photo_of
-from keras_caption.serving.rest_values import DEFAULT
-from keras_caption.serving.signature import Signature
+from keras_caption.serving.signature import DEFAULT, Signature
 from keras_caption.serving.signatures import signatures_of
 from keras_caption.text import EOS, PAD, Tokenizer
 from keras_caption.text.tokenizer import SPECIAL_TOKENS

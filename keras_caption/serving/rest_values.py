@@ -12,9 +12,8 @@ import numpy as np
 from keras_caption.errors import InputError
 from keras_caption.formats.jpeg_scans import MAX_SCANS, count_scans
 from keras_caption.serving.limits import MAX_ITEMS, MAX_PHRASES, TEXT_BYTES
-from keras_caption.serving.signature import Signature
+from keras_caption.serving.signature import DEFAULT, Signature
 
-DEFAULT = "serving_default"
 PREFERRED = (DEFAULT, "features", "photos")
 FILES = "image_bytes"  # the input of files of photos
 OF_ITEMS = ("regions", "boxes", "region_mask")  # inputs with a row for each region

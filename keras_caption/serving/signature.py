@@ -9,6 +9,8 @@ from tensorflow.core.framework import types_pb2
 
 from keras_caption.errors import InputError
 
+DEFAULT = "serving_default"  # name of the signature that requests need not name
+
 
 class Signature:
     """A function of named tensors that a server offers.

@@ -9,8 +9,7 @@ from keras_caption.models.answering import Answering
 from keras_caption.serving.answers import answer_endpoints
 from keras_caption.serving.endpoint import Endpoint, default_of
 from keras_caption.serving.generation import generation_endpoints
-from keras_caption.serving.rest_values import DEFAULT
-from keras_caption.serving.signature import Signature
+from keras_caption.serving.signature import DEFAULT, Signature
 
 
 def signatures_of(model: Any) -> dict[str, Signature]:

@@ -1,8 +1,8 @@
 """Generated images, clips and sentences with known content."""
 
+from keras_caption.datasets.statements import Statements, statements_of
 from keras_caption.synthetic.moving_scenes import MovingScenes, MovingScenesConfig
 from keras_caption.synthetic.scenes import Scenes, ScenesConfig
-from keras_caption.synthetic.statements import Statements, statements_of
 
 # Names of the built-in datasets, which are generated.
 GENERATED = ("scenes", "moving_scenes", "scene_questions", "scene_sentences")

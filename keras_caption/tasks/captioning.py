@@ -11,21 +11,18 @@ from typing_extensions import Doc, TypedDict
 import keras_caption as kc
 from keras_caption.arguments import Count, CountOrZero, NotNegative, Positive
 from keras_caption.errors import input_errors
-from keras_caption.results.examples import Example, Outcome
 from keras_caption.settings.decoding import BeamSize
 from keras_caption.settings.run import (
     DecodingSettings,
     SelfCriticalSettings,
     Training,
 )
-from keras_caption.tasks.reports import captioning as report
-from keras_caption.tasks.reports import captioning_examples
 from keras_caption.training.callbacks import CaptionValidation
 from keras_caption.training.caption_reward import Reward, reward_weights
 from keras_caption.training.run_directory import RunDirectory
 from keras_caption.training.schedules import schedule_of
 from keras_caption.training.strategies import whole_batches
-from keras_caption.training.task import Task
+from keras_caption.training.task import REPORTS, Task
 from keras_caption.training.validation_loss import ValidationLoss
 
 KEPT_IN_MEMORY = 2 * 2**30  # greatest size of training data in memory, in bytes
@@ -99,6 +96,21 @@ class Evaluation(TypedDict):
 # alike, or repeat a phrase (docs/results/captioning.md).
 FEW = 500
 
+FILES = {
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
+    "history.json": "loss and CIDEr-D, times 100, of every epoch",
+    "logs": "the same for TensorBoard, with captions",
+    "test_results.json": "captions of the test split",
+    "test_references.json": "references of the test split",
+    "test_items.json": "CIDEr-D, and log-probabilities of references, of each image",
+    "test_scores.json": "scores of the test split",
+    "attention.png": "what the model attends to, token by token",
+    "report.html": "a report of the run, for a browser",
+    "README.md": "the model card, for people and for hubs",
+    "config.json": "the configuration of the run",
+}
 GROUPS = {
     "data": Data,
     "training": CaptionTraining,
@@ -187,7 +199,7 @@ class Captioning(Task):
 
     model = kc.models.Captioner
     groups = GROUPS
-    files = report.FILES
+    files = FILES
     metrics = kc.evaluation.METRICS
     monitor = "val_cider"
     get_config = staticmethod(get_config)
@@ -195,7 +207,7 @@ class Captioning(Task):
     def __init__(self, config: dict[str, Any]):
         super().__init__(config)
         self.builder = kc.datasets.load(self.data["dataset"], self.data["data_dir"])
-        self.statements = kc.synthetic.statements_of(self.builder)
+        self.statements = kc.datasets.statements_of(self.builder)
 
     def read(self, split: str) -> Any:
         """Examples of a split, a tf.data dataset."""
@@ -347,7 +359,7 @@ class Captioning(Task):
         name = self.config["model"]["name"]
         dataset, folder = self.data["dataset"], self.data["data_dir"]
         return {
-            **kc.prepare.reader_of(dataset, folder, self.builder),
+            **kc.datasets.reader_of(dataset, folder, self.builder),
             **kc.datasets.model_sizes(name, dataset, self.builder),
         }
 
@@ -386,7 +398,7 @@ class Captioning(Task):
         model = super().load_model(path)
         if model.extractor is None:
             dataset, folder = self.data["dataset"], self.data["data_dir"]
-            reader = kc.prepare.reader_of(dataset, folder, self.builder)
+            reader = kc.datasets.reader_of(dataset, folder, self.builder)
             model.extractor = reader["extractor"]
         return model
 
@@ -403,7 +415,7 @@ class Captioning(Task):
         """Makes the callback that scores captions of the validation split."""
         examples = self.read("val")
         references = kc.datasets.references(examples)
-        characters = report.by_characters(model, references)
+        characters = by_characters(model, references)
         for name, note in kc.evaluation.notes_on_references(references).items():
             if not (characters and name == "note"):
                 print(f"Validation, {name}: {note}")
@@ -429,24 +441,40 @@ class Captioning(Task):
     def summaries(self, model: Any) -> dict[str, Any]:
         """Some captions of the validation split, and the attention of their words."""
         beam_size = self.config["evaluation"]["validation_beam_size"]
-        return report.summaries(model, self.builder, beam_size)
+        return REPORTS["captioning"].summaries(model, self.builder, beam_size)
 
     def check_evaluation(self) -> None:
         kc.evaluation.check_metrics(self.config["evaluation"]["spice"])
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
-        """Captions and scores the test split, see `reports.captioning.evaluate`."""
+        """Captions and scores the test split, and writes what is found."""
         spice = self.config["evaluation"]["spice"]
-        return report.evaluate(model, self.builder, folder, spice)
+        return REPORTS["captioning"].evaluate(model, self.builder, folder, spice)
 
     # === Report ===
 
-    def outcome(self, model: Any, folder: pathlib.Path) -> Outcome:
-        """The captions of the test split, see `reports.captioning_examples`."""
-        return captioning_examples.outcome(folder, self.builder, self.data["tokenizer"])
+    def outcome(self, model: Any, folder: pathlib.Path) -> Any:
+        """The captions of the test split."""
+        return REPORTS["captioning_examples"].outcome(
+            folder, self.builder, self.data["tokenizer"]
+        )
 
     def examples(
         self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
-    ) -> dict[Any, Example]:
+    ) -> dict[Any, Any]:
         """Captions of some examples, with the attention of their words."""
-        return captioning_examples.examples(model, folder, self.builder, scores, keys)
+        return REPORTS["captioning_examples"].examples(
+            model, folder, self.builder, scores, keys
+        )
+
+
+def by_characters(model: Any, references: dict[int, list[str]]) -> bool:
+    """Whether captions are scored by characters, as in languages without spaces.
+
+    Args:
+        model: A captioner. Its tokens must be characters too.
+        references: dict from image id to a list of str.
+    """
+    texts = [text for captions in references.values() for text in captions]
+    is_character = isinstance(model.vocabulary, kc.text.CharacterTokenizer)
+    return is_character and kc.evaluation.lacks_spaces(texts)

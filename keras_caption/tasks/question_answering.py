@@ -11,14 +11,11 @@ from typing_extensions import Doc, TypedDict
 
 import keras_caption as kc
 from keras_caption.arguments import Count
-from keras_caption.results.examples import Example, Outcome
 from keras_caption.settings.run import Schedule
-from keras_caption.tasks.reports import answering_examples
-from keras_caption.tasks.reports import question_answering as report
 from keras_caption.training.answer_validation import AnswerValidation
 from keras_caption.training.schedules import schedule_of
 from keras_caption.training.strategies import whole_batches
-from keras_caption.training.task import Task
+from keras_caption.training.task import REPORTS, Task
 
 KEPT_IN_MEMORY = 2 * 2**30  # greatest size of images in memory, in bytes
 
@@ -45,6 +42,21 @@ class Training(Schedule):
     curriculum: Annotated[bool, Doc("whether hard kinds of questions come later")]
 
 
+FILES = {
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
+    "history.json": "loss and accuracy, times 100, of every epoch",
+    "logs": "the same for TensorBoard",
+    "test_results.json": "answers to the test questions, in the format of VQA's server",
+    "server_results.json": "the same for questions without known answers",
+    "test_items.json": "the accuracy of each answer",
+    "test_scores.json": "scores of the test questions",
+    "attention.png": "which regions attend to which words of a question",
+    "report.html": "a report of the run, for a browser",
+    "README.md": "the model card, for people and for hubs",
+    "config.json": "the configuration of the run",
+}
 GROUPS = {"data": Data, "training": Training}
 
 
@@ -96,7 +108,7 @@ class QuestionAnswering(Task):
     model = kc.models.Classifier
     ensemble = kc.models.ClassifierEnsemble
     groups = GROUPS
-    files = report.FILES
+    files = FILES
     metrics = ("accuracy",)
     monitor = "val_accuracy"
     get_config = staticmethod(get_config)
@@ -182,7 +194,7 @@ class QuestionAnswering(Task):
         name, builder = self.config["model"]["name"], self.questions.builder
         images, folder = self.data["images"], self.data["images_dir"]
         return {
-            **kc.prepare.reader_of(images, folder, builder),
+            **kc.datasets.reader_of(images, folder, builder),
             **kc.datasets.model_sizes(name, images, builder),
         }
 
@@ -212,20 +224,24 @@ class QuestionAnswering(Task):
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Answers and scores the test questions."""
-        return report.evaluate(model, self.questions, self.encode, folder)
+        return REPORTS["question_answering"].evaluate(
+            model, self.questions, self.encode, folder
+        )
 
     # === Report ===
 
-    def outcome(self, model: Any, folder: pathlib.Path) -> Outcome:
+    def outcome(self, model: Any, folder: pathlib.Path) -> Any:
         """The answers to the test questions, by image."""
-        return answering_examples.outcome(folder, self.questions)
+        return REPORTS["answering_examples"].outcome(folder, self.questions)
 
     def examples(
         self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
-    ) -> dict[Any, Example]:
+    ) -> dict[Any, Any]:
         """Answers about some images, with the regions that attend to each word."""
 
         def encode(model, questions):
             return self._encode(model, questions, "test")
 
-        return answering_examples.examples(model, folder, self.questions, encode, keys)
+        return REPORTS["answering_examples"].examples(
+            model, folder, self.questions, encode, keys
+        )

@@ -20,18 +20,19 @@ from keras_caption.batches.pipeline import distributed
 from keras_caption.batches.token_batches import TokenizedPairs
 from keras_caption.errors import need_packages
 from keras_caption.inputs.text import MAX_TOKENS
-from keras_caption.results.examples import Example, Outcome
 from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.settings.decoding import BeamSize
 from keras_caption.settings.run import DecodingSettings, SelfCriticalSettings
-from keras_caption.tasks.reports import translation as report
-from keras_caption.tasks.reports import translation_examples
 from keras_caption.text.subwords import VocabularySize
 from keras_caption.training.callbacks import TranslationValidation
 from keras_caption.training.inverse_square_root import InverseSquareRoot
-from keras_caption.training.task import Task
+from keras_caption.training.task import REPORTS, Task
 from keras_caption.training.validation_loss import ValidationLoss
 
+NO_SPACES = (
+    "note: these references have no spaces. BLEU counts words, and means nothing here; "
+    "chrF counts characters."
+)
 TOKENIZERS = {
     "subwords": lambda texts, size: kc.text.SubwordTokenizer.build(texts, size),
     "characters": lambda texts, size: kc.text.CharacterTokenizer.build(texts),
@@ -105,6 +106,20 @@ class Evaluation(TypedDict):
     tokenized: Annotated[bool, Doc("whether sentences are tokenized already, for BLEU")]
 
 
+FILES = {
+    "best.keras": "the model, for keras.models.load_model",
+    "1": "the model as a SavedModel, for TensorFlow Serving",
+    "last.keras": "the last epoch's model and optimizer, for --resume",
+    "weights": "weights of the last epochs, if they are averaged",
+    "history.json": "loss and BLEU, times 100, of every epoch",
+    "logs": "the same for TensorBoard",
+    "test_translations.txt": "translations of the test split, one in each line",
+    "test_items.json": "each sentence's parts of BLEU and log perplexity",
+    "test_scores.json": "scores of the test split",
+    "report.html": "a report of the run, for a browser",
+    "README.md": "the model card, for people and for hubs",
+    "config.json": "the configuration of the run",
+}
 GROUPS = {
     "data": Data,
     "training": Training,
@@ -171,7 +186,7 @@ class Translation(Task):
 
     model = kc.models.Translator
     groups = GROUPS
-    files = report.FILES
+    files = FILES
     metrics = ("BLEU", "chrF", "exact", "log_perplexity")
     monitor = "val_bleu"
     get_config = staticmethod(get_config)
@@ -318,7 +333,7 @@ class Translation(Task):
         sources, references = self.sentences("val")
         references = [model.vocabulary.as_decoded(text) for text in references]
         if kc.evaluation.lacks_spaces(references):
-            print(f"Validation, {report.NO_SPACES}")
+            print(f"Validation, {NO_SPACES}")
         return TranslationValidation(
             sources,
             references,
@@ -341,7 +356,7 @@ class Translation(Task):
 
     def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
         """Translates and scores the test split."""
-        return report.evaluate(
+        return REPORTS["translation"].evaluate(
             model,
             self.sentences("test"),
             folder,
@@ -350,16 +365,20 @@ class Translation(Task):
 
     # === Report ===
 
-    def outcome(self, model: Any, folder: pathlib.Path) -> Outcome:
+    def outcome(self, model: Any, folder: pathlib.Path) -> Any:
         """The translations of the test split, by sentence."""
-        return translation_examples.outcome(folder, self._decoded_test(model))
+        return REPORTS["translation_examples"].outcome(
+            folder, self._decoded_test(model)
+        )
 
     def examples(
         self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
-    ) -> dict[Any, Example]:
+    ) -> dict[Any, Any]:
         """Some translations, with the attention of their words."""
         pairs = self._decoded_test(model)
-        return translation_examples.examples(model, folder, pairs, scores, keys)
+        return REPORTS["translation_examples"].examples(
+            model, folder, pairs, scores, keys
+        )
 
     def _decoded_test(self, model):
         """The test split, with references in the form of decoded outputs.

@@ -12,7 +12,11 @@ from keras_caption.compilation import uses_xla
 from keras_caption.errors import input_errors
 from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.models.task_model import TaskModel
+from keras_caption.registration import Registry
 from keras_caption.training.run_directory import RunDirectory
+
+# What shows and scores the test split of a task's runs, modules by name.
+REPORTS = Registry("reports")
 
 
 class Task(abc.ABC):

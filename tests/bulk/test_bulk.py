@@ -330,7 +330,7 @@ def test_questions_about_photos_are_answered(folder, tmp_path, capsys, monkeypat
     options = ["--n_best=2", f"--model={tmp_path / 'model.keras'}"]
     registers = 'import keras_caption as kc\nkc.datasets.register("of_bulk", print)\n'
     (tmp_path / "mine.py").write_text(registers)  # which fails if it is run twice
-    monkeypatch.setattr(registry, "DATASETS", registry.DATASETS.copy())
+    monkeypatch.setattr(registry, "DATASETS", {**registry.DATASETS})
     options.append(f"--import={tmp_path / 'mine.py'}")
     options += [f"--detector={folder / 'yolox.keras'}", f"--output={tmp_path / 'a'}"]
     code, printed, _ = call(capsys, "answer", tmp_path / "questions.csv", *options)

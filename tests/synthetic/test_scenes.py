@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import keras_caption as kc
+from keras_caption.datasets.statements import statements_of
 from keras_caption.synthetic import Scenes, ScenesConfig, scenes
 from keras_caption.synthetic.scenes.scene import COLOURS, SceneObject
-from keras_caption.synthetic.statements import statements_of
 
 SMALL = ScenesConfig(name="small", train=30, val=3, test=5)
 

@@ -11,28 +11,16 @@ import keras_caption as kc
 from keras_caption.atomic import write_json
 from keras_caption.evaluation.tables import markdown_table
 from keras_caption.formats.items import write_items
+from keras_caption.objects.categories import CATEGORIES
+from keras_caption.objects.named_objects import object_scores
 from keras_caption.progress import progress
+from keras_caption.tasks.captioning import by_characters
 from keras_caption.visualization.fonts import NoFontError, without_font
 
 CAPTIONS = 4  # captions in the figure of attention
 SUMMARIZED = 2  # captions that TensorBoard shows of each epoch
 DPI = 80
 SHOWN = 10  # captions that are printed
-FILES = {
-    "best.keras": "the model, for keras.models.load_model",
-    "1": "the model as a SavedModel, for TensorFlow Serving",
-    "last.keras": "the last epoch's model and optimizer, for --resume",
-    "history.json": "loss and CIDEr-D, times 100, of every epoch",
-    "logs": "the same for TensorBoard, with captions",
-    "test_results.json": "captions of the test split",
-    "test_references.json": "references of the test split",
-    "test_items.json": "CIDEr-D, and log-probabilities of references, of each image",
-    "test_scores.json": "scores of the test split",
-    "attention.png": "what the model attends to, token by token",
-    "report.html": "a report of the run, for a browser",
-    "README.md": "the model card, for people and for hubs",
-    "config.json": "the configuration of the run",
-}
 
 
 def evaluate(
@@ -73,7 +61,7 @@ def evaluate(
         model, progress(batches, "References", unit="batches", leave=False), references
     )
     score_items(captions, references, likelihoods, folder, ids, characters)
-    judged = kc.synthetic.statements_of(builder)
+    judged = kc.datasets.statements_of(builder)
     truth = judged.accuracy(captions, examples) if judged else {}
     objects = score_objects(captions, references, examples, builder)
     with without_font():
@@ -160,23 +148,11 @@ def score_objects(
     """
     if not isinstance(builder, kc.datasets.CocoObjects):
         return {}
-    names, objects = np.array(kc.objects.CATEGORIES), {}
+    names, objects = np.array(CATEGORIES), {}
     for example in examples.as_numpy_iterator():
         is_annotated = example["regions"].any(axis=0)
         objects[int(example["image_id"])] = set(names[is_annotated])
-    return kc.evaluation.object_scores(captions, references, objects)
-
-
-def by_characters(model: Any, references: dict[int, list[str]]) -> bool:
-    """Whether captions are scored by characters, as in languages without spaces.
-
-    Args:
-        model: A captioner. Its tokens must be characters too.
-        references: dict from image id to a list of str.
-    """
-    texts = [text for captions in references.values() for text in captions]
-    is_character = isinstance(model.vocabulary, kc.text.CharacterTokenizer)
-    return is_character and kc.evaluation.lacks_spaces(texts)
+    return object_scores(captions, references, objects)
 
 
 def write_coco_files(
@@ -201,7 +177,7 @@ def draw_attention(model: Any, builder: Any, path: pathlib.Path) -> None:
     Captions whose truth is known are marked as true or false.
     """
     captions = some_captions(model, builder, "test", CAPTIONS)
-    judged, marks = kc.synthetic.statements_of(builder), None
+    judged, marks = kc.datasets.statements_of(builder), None
     if judged:
         examples = kc.datasets.read(builder, f"test[:{len(captions)}]")
         texts = [model.vocabulary.decode(tokens) for _, tokens, _ in captions]

@@ -37,7 +37,7 @@ def outcome(folder: pathlib.Path, builder: Any, tokenizer: str) -> Outcome:
     scores = kc.evaluation.cider_by_image(captions, references, characters)
     numbers = {name: number for number, name in kc.datasets.given_ids(builder).items()}
     counts: dict[str, dict[str, int]] = {}
-    judged = kc.synthetic.statements_of(builder)
+    judged = kc.datasets.statements_of(builder)
     if judged:
         examples = kc.datasets.read(builder, "test")
         by_number = {

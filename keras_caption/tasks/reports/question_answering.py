@@ -17,21 +17,6 @@ from keras_caption.visualization.questions import LEGEND
 
 DRAWN = 4  # questions in the figure of attention
 SHOWN = 10  # questions that are printed
-FILES = {
-    "best.keras": "the model, for keras.models.load_model",
-    "1": "the model as a SavedModel, for TensorFlow Serving",
-    "last.keras": "the last epoch's model and optimizer, for --resume",
-    "history.json": "loss and accuracy, times 100, of every epoch",
-    "logs": "the same for TensorBoard",
-    "test_results.json": "answers to the test questions, in the format of VQA's server",
-    "server_results.json": "the same for questions without known answers",
-    "test_items.json": "the accuracy of each answer",
-    "test_scores.json": "scores of the test questions",
-    "attention.png": "which regions attend to which words of a question",
-    "report.html": "a report of the run, for a browser",
-    "README.md": "the model card, for people and for hubs",
-    "config.json": "the configuration of the run",
-}
 
 
 def evaluate(

@@ -6,26 +6,9 @@ from typing import Any
 import keras_caption as kc
 from keras_caption.atomic import replacing
 from keras_caption.formats.items import write_items
+from keras_caption.tasks.translation import NO_SPACES
 
 SHOWN = 10  # translations that are printed
-NO_SPACES = (
-    "note: these references have no spaces. BLEU counts words, and means nothing here; "
-    "chrF counts characters."
-)
-FILES = {
-    "best.keras": "the model, for keras.models.load_model",
-    "1": "the model as a SavedModel, for TensorFlow Serving",
-    "last.keras": "the last epoch's model and optimizer, for --resume",
-    "weights": "weights of the last epochs, if they are averaged",
-    "history.json": "loss and BLEU, times 100, of every epoch",
-    "logs": "the same for TensorBoard",
-    "test_translations.txt": "translations of the test split, one in each line",
-    "test_items.json": "each sentence's parts of BLEU and log perplexity",
-    "test_scores.json": "scores of the test split",
-    "report.html": "a report of the run, for a browser",
-    "README.md": "the model card, for people and for hubs",
-    "config.json": "the configuration of the run",
-}
 
 
 def evaluate(

@@ -92,8 +92,3 @@ def hallucinations(
     """
     known = set(objects).union(*map(named_objects, references))
     return sum(category not in known for _, category in mentions(caption))
-
-
-def text_of_shares(shares: Mapping[str, float]) -> str:
-    """Formats shares in %, on one line: `"precision 85.2 %, recall 58.1 %"`."""
-    return ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())
