@@ -1,6 +1,7 @@
 """Graphs of training and decoding have what a GPU and XLA need, read without a GPU."""
 
 import functools
+import itertools
 
 import keras
 import numpy as np
@@ -207,6 +208,16 @@ def test_a_variable_that_no_gpu_holds_is_found(monkeypatch):
     graph = tf.function(function, autograph=False, jit_compile=True)
     problems = problems_of(graph.get_concrete_function(*arguments))
     assert problems.without_kernel == {"VarHandleOp int32"}
+
+
+def test_a_self_critical_step_without_xla_holds_no_messages():
+    function, arguments = self_critical("san")
+    graph = tf.function(function, autograph=False).get_concrete_function(*arguments)
+    definition = graph.graph.as_graph_def()
+    nodes = itertools.chain(
+        definition.node, *(x.node_def for x in definition.library.function)
+    )
+    assert "Assert" not in {node.op for node in nodes}
 
 
 def test_loops_of_exported_signatures_run_on_a_gpu(captioner):

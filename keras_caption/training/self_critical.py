@@ -282,7 +282,7 @@ class SelfCritical(ReplicaTraining, keras.Model):
             logits = with_hooks_everywhere(hooks, logits, tokens, states)
         # `policy` of the sampled tokens alone, in one operation over the vocabulary.
         scaled = logits / self.temperature + forbidden_log_probs(logits.shape[-1])
-        log_p = -ops.sparse_categorical_crossentropy(tokens, scaled, from_logits=True)
+        log_p = -cross_entropies(tokens, scaled)
         terms = log_p * ops.expand_dims(advantages, 1)
         logs = {
             "length": ops.sum(ops.cast(tokens > EOS, "float32"), axis=1),
@@ -294,8 +294,16 @@ class SelfCritical(ReplicaTraining, keras.Model):
         """Computes the cross-entropy of the references, averaged over their tokens."""
         tokens = ops.reshape(references, (-1, ops.shape(references)[-1]))
         logits = self.model.logits(shift_right(tokens), memory)
-        losses = ops.sparse_categorical_crossentropy(tokens, logits, from_logits=True)
-        return part_of_mean(losses, tokens != PAD)
+        return part_of_mean(cross_entropies(tokens, logits), tokens != PAD)
+
+
+def cross_entropies(tokens, logits):
+    """Computes the cross-entropy of tokens `(rows, T)`, float32 `(rows, T)`."""
+    # Of a matrix: TensorFlow would assert shapes of more axes, with a message, in the
+    # graph.
+    flat = ops.reshape(tokens, (-1,)), ops.reshape(logits, (-1, logits.shape[-1]))
+    losses = ops.sparse_categorical_crossentropy(*flat, from_logits=True)
+    return ops.reshape(losses, ops.shape(tokens))
 
 
 def compare(rewards, baseline):
