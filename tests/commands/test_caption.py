@@ -148,7 +148,8 @@ def test_several_captions_of_each_photo(files, model, tmp_path, capsys):
 
     photos = [files / "photos" / f"{i}.png" for i in range(3)]
     outputs = [tmp_path / name for name in ("c.csv", "c.jsonl", "c.html", "c.parquet")]
-    flags = ["--n_best=3", *(f"--output={path}" for path in outputs)]
+    options = "--n_best=3", "--no-details"
+    flags = [*options, *(f"--output={path}" for path in outputs)]
     code, _, _ = call(capsys, files, *photos, *flags)
     assert code == 0
     expected = model.generate(photos, n=3, max_length=4)
@@ -170,7 +171,7 @@ def test_several_captions_of_each_photo(files, model, tmp_path, capsys):
         assert [columns[f"caption{name}"] for name in names] == texts
         assert [float(columns[f"score{name}"]) for name in names] == scores
         assert "<br>".join(texts[1:]) in outputs[2].read_text()
-    code, printed, _ = call(capsys, files, *photos, "--n_best=3")
+    code, printed, _ = call(capsys, files, *photos, *options)
     lines = [f"{x['score']:.4f}\t{x['caption']}" for row in rows for x in row["n_best"]]
     assert [line.partition("\t")[2] for line in printed.splitlines()[1:]] == lines
     code, _, _ = call(capsys, files, *photos, "--n_best=2", f"--output={outputs[0]}")

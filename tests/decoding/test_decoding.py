@@ -23,7 +23,7 @@ from keras_caption.layers.transformer_decoder_block import (
     GrowingCache,
     TransformerDecoderBlock,
 )
-from keras_caption.models import generation
+from keras_caption.models import compiled_searches
 from keras_caption.text import BOS, EOS, PAD
 
 
@@ -286,7 +286,7 @@ def test_xla_generates_the_same_in_few_shapes(vocabulary, rng, monkeypatch):
         compiled = compile_function(function, variables, jit_compile)
         return call
 
-    monkeypatch.setattr(generation, "compile_function", compile_noting)
+    monkeypatch.setattr(compiled_searches, "compile_function", compile_noting)
     model.jit_compile = True
     for example, wanted in zip(
         model.generate(images, **options), expected, strict=True
@@ -568,7 +568,7 @@ def test_faults_in_later_batches_are_named_before_any_is_decoded(
 ):
     images = random_images(rng, batch=5)
     images["regions"][4, 0, 0] = np.nan
-    monkeypatch.setattr(captioner, "_compiled", None)
+    monkeypatch.setattr(captioner.backend, "compiled", None)
     with pytest.raises(kc.InputError, match="Image 4 of the batch"):
         captioner.generate_tokens(images, batch_size=2)
     images["boxes"] = images["boxes"][:3]
