@@ -206,7 +206,8 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     # As `keras-caption caption` captions the same photos, whatever they come in.
     alone = tmp_path / "caption.jsonl"
     with pytest.raises(SystemExit):
-        main(["caption", str(folder / "photos"), *model, f"--output={alone}"])
+        photos = str(folder / "photos")
+        main(["caption", photos, *model, "--no-second_opinion", f"--output={alone}"])
     capsys.readouterr()
     captions = {row["photo"]: row for row in map(json.loads, alone.open())}
     names = [f"{i}.png" for i in range(13)] + ["more/[x] n.png"]
