@@ -205,8 +205,8 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
 
     # As `keras-caption caption` captions the same photos, whatever they come in.
     alone = tmp_path / "caption.jsonl"
+    photos = str(folder / "photos")
     with pytest.raises(SystemExit):
-        photos = str(folder / "photos")
         main(["caption", photos, *model, "--no-second_opinion", f"--output={alone}"])
     capsys.readouterr()
     captions = {row["photo"]: row for row in map(json.loads, alone.open())}
