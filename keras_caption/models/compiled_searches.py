@@ -15,6 +15,7 @@ from keras_caption.decoding.text_options import (
     prefix_tokens,
     required_tokens,
 )
+from keras_caption.models.backend import Attended
 from keras_caption.text import BOS, Tokenizer
 
 MAX_COMPILED = 32  # compiled functions of a model; each takes some megabytes
@@ -121,7 +122,7 @@ class CompiledSearches:
 
     def attended(
         self, inputs: dict[str, Tensor], tokens: Int32[np.ndarray, "size n T"]
-    ) -> list[list[np.ndarray | None]]:
+    ) -> Attended:
         """What each token attends to, see `Backend.attended`."""
         # Decoder inputs: BOS before the tokens, without the last.
         shifted = np.pad(tokens, ((0, 0), (0, 0), (1, 0)), constant_values=BOS)

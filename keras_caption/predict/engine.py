@@ -33,8 +33,8 @@ class Engine:
         answers: List of str; `None` for a model that generates.
         most: int, number of answers to a question that the file returns.
         generated: str, as in `keras_caption.models.generation.Generation`.
-        decoding: `Decoding`, options of the search in the file; `None` for a model
-            that answers questions.
+        decoding: `Decoding`, the options with which the search was exported; `None`
+            for a model that answers questions.
         extractor: What detects the objects that the model reads, or `None`.
 
     Raises:
