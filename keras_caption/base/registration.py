@@ -92,7 +92,8 @@ class Registry(MutableMapping[str, Any]):
         self._values[name] = value
 
     def __delitem__(self, name: str) -> None:
-        del self._values[name]
+        if self._given.pop(name, None) is None or name in self._values:
+            del self._values[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter({**self._given, **self._values})
