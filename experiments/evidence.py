@@ -50,7 +50,7 @@ from keras_caption.apps.objects.object_words import (
     mentions,
     said_several,
 )
-from keras_caption.apps.objects.place_words import PLACES, names_of
+from keras_caption.apps.objects.place_words import PLACE_WORDS, names_of
 from keras_caption.commands.command_line import Parser, names, start
 
 NUMBERS = {"two": 2, "couple": 2, "three": 3, "four": 4, "group": 3, "herd": 3}
@@ -125,7 +125,7 @@ def unsupported(text, references, objects):
     counts = collections.Counter(objects)
     # A table is an object and also a place.
     said = words_of([*references, *("table" for x in counts if x == "dining table")])
-    if any(words & names_of(place) and not said & {*place} for place in PLACES):
+    if any(words & names_of(place) and not said & {*place} for place in PLACE_WORDS):
         kinds.add("places")
     several = set().union(*map(said_several, references))
     if any(counts[x] < 2 and x not in several for x in said_several(text)):
@@ -182,7 +182,7 @@ def synonyms(row, rows):
     words = {row.word}
     if row.kind in NOUNS or row.names not in CATEGORIES:  # a player is no other person
         words |= {x.word for x in rows if row.names and x.names == row.names}
-    for place in PLACES:
+    for place in PLACE_WORDS:
         if words & {*place[:3]}:
             words |= {*place}
     return words

@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import importlib
+import itertools
 import os
 import re
 import runpy
@@ -16,6 +17,7 @@ from conftest import PROJECT
 import keras_caption
 from keras_caption.base.errors import EXTRAS
 from keras_caption.base.old_names import PLACE_OF, place_of
+from keras_caption.base.registration import _GIVEN
 from keras_caption.commands import COMMANDS
 
 PACKAGE = PROJECT / "keras_caption"
@@ -27,7 +29,6 @@ LEVELS = [
 ]
 LEVEL_OF = {part: number for number, level in enumerate(LEVELS) for part in level}
 FILES = sorted(PACKAGE.rglob("*.py"))
-BORDERS = {"export", "formats", "settings", "base"}
 
 
 def part_of_names(names):
@@ -48,9 +49,12 @@ APPS = {part for part in PARTS if part.startswith("apps/")}
 def imports(content):
     """Full names of what a Python file imports, wherever in it, or reads of a module.
 
-    `import keras_caption as kc` imports what the file reads: `kc.text` and so on.
+    `import keras_caption as kc` imports what the file reads: `kc.text` and so on. What
+    an app gives, and only type checkers import, is left out, see `names_for_checkers`.
     """
-    nodes = list(ast.walk(ast.parse(content)))
+    tree = ast.parse(content)
+    for_checkers = names_for_checkers(tree)
+    nodes = [node for node in ast.walk(tree) if node not in for_checkers]
     modules = {}
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -63,6 +67,18 @@ def imports(content):
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield f"{modules.get(node.value.id)}.{node.attr}"
+
+
+def names_for_checkers(tree):
+    """Imports from apps within `if TYPE_CHECKING`, and the names that they import."""
+    blocks = [x for x in tree.body if isinstance(x, ast.If)]
+    blocks = [x for x in blocks if ast.unparse(x.test) == "TYPE_CHECKING"]
+    nodes = [x for block in blocks for x in block.body]
+    return {
+        node: [alias.name for alias in node.names]
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and "keras_caption.apps" in node.module
+    }
 
 
 def parts_imported(content):
@@ -124,6 +140,13 @@ def test_the_core_imports_no_app(part):
     for path in (path for path in FILES if part_of(path) == part):
         wrong = parts_imported(path.read_text()) & {*APPS, "export", "commands"}
         assert not wrong, f"{path} imports {wrong}"
+
+
+@pytest.mark.parametrize("package", [x for x in _GIVEN if "." in x])
+def test_type_checkers_know_what_apps_give(package):
+    content = (PROJECT / package.replace(".", "/") / "__init__.py").read_text()
+    known = names_for_checkers(ast.parse(content)).values()
+    assert sorted(itertools.chain(*known)) == sorted(_GIVEN[package])
 
 
 def test_no_file_imports_one_that_imports_it():

@@ -62,3 +62,5 @@ kc.decoding.Decoding(beam_sise=5)  # type: ignore[call-arg]
 client = kc.serving.Client("http://localhost:8501")
 print(client.answer("ngsan_coco", ["photo.jpg"], n=2, beam_size=5)[0].text)
 client.answer("ngsan_coco", ["photo.jpg"], beam_sise=5)  # type: ignore[call-arg]
+kc.evaluation.object_scores({}, {}, objcts={})  # type: ignore[call-arg]
+kc.decoding.ObjectEvidence(words, tabel=None)  # type: ignore[call-arg]

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationError
@@ -56,6 +56,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 ShareBelowOne = Annotated[float, Field(ge=0, lt=1)]
 ShareAboveZero = Annotated[float, Field(gt=0, le=1), InFloat32]
 Samples = Annotated[int, Field(ge=1, le=100)]  # of an image; each takes its memory
+Precision = Literal["float32", "int8"]  # of weights for another engine
 
 
 def check_rising(points: list[list[float]]) -> list[list[float]]:

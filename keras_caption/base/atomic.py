@@ -19,7 +19,7 @@ WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 # Longest stem and suffix, in bytes, that a temporary name takes from a file's name:
 # file systems allow 255 bytes in all, those that encrypt names as few as 143.
-LONGEST, LONGEST_SUFFIX = 90, 16
+LONGEST_NAME, LONGEST_SUFFIX = 90, 16
 
 
 @contextlib.contextmanager
@@ -223,7 +223,7 @@ def exclusive_file(path: str | os.PathLike) -> Iterator[None]:
     created = [folder for folder in target.parents if not folder.exists()]
     target.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
-    is_long = len(os.fsencode(target.name)) > LONGEST
+    is_long = len(os.fsencode(target.name)) > LONGEST_NAME
     lock = _hidden(target, f"{digest}.lock" if is_long else "lock")
     with _locked(lock, path, "file"):
         try:
@@ -295,8 +295,8 @@ def _beside(path, kind):
 def _hidden(path, ending):
     """A hidden path beside another, with as much of its name as is surely allowed."""
     name = path.stem if path.suffix and ending.endswith(path.suffix) else path.name
-    if len(os.fsencode(name)) > LONGEST:
-        name = os.fsencode(name)[:LONGEST].decode("utf-8", "ignore")
+    if len(os.fsencode(name)) > LONGEST_NAME:
+        name = os.fsencode(name)[:LONGEST_NAME].decode("utf-8", "ignore")
     return path.with_name(f".{name}.{ending}")
 
 

@@ -143,6 +143,16 @@ class JitSwitch:
             or self._compiles_repeats(examples)
         )
 
+    def fill(self, count: int, batch_size: int) -> int:
+        """The number of rows of a batch of `count` examples: more, if few shapes help.
+
+        Args:
+            count: int, number of examples.
+            batch_size: int, greatest number of rows.
+        """
+        few = self.has_few_shapes(count)
+        return round_up_rows(count, batch_size) if few else count
+
     def pays_off(self, examples: int, shape: Hashable) -> bool:
         """Whether XLA compiles a function for a shape, which is counted.
 

@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 adapter = functools.cache(TypeAdapter)  # building one takes milliseconds
 SHOULD = "Input should be "
+UNICODE = f"{SHOULD}Unicode, without half of a surrogate pair"
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -33,7 +34,7 @@ def describe(error: ValidationError, content: Any = None) -> str:
     first = problems[0]
     if first["type"] == "json_invalid":
         if (place := _half_pair(content)) is not None:
-            return f"{_name(place)}: {SHOULD}Unicode, without half of a surrogate pair"
+            return f"{_name(place)}: {UNICODE}"
         return f"not valid JSON, or truncated: {first['ctx']['error']}"
     if isinstance(content, bytes | str):
         content = from_json(content)

@@ -8,6 +8,8 @@ Where the options leave no token, a sequence has no result, however it is genera
 its tokens are PAD, and its log-probability is -1e9.
 """
 
+from typing import TYPE_CHECKING
+
 from keras_caption.base.compilation import compile_from_second_call, compile_function
 from keras_caption.base.registration import importing
 from keras_caption.decoding.beam_search import beam_search
@@ -18,6 +20,9 @@ from keras_caption.decoding.sampling import policy, sample
 from keras_caption.decoding.scheduled_sampling import scheduled_sampling
 from keras_caption.settings.decoding import Decoding, with_decoding
 from keras_caption.settings.options import DecodingOptions
+
+if TYPE_CHECKING:  # for editors and type checkers: what an app gives
+    from keras_caption.apps.objects.evidence import ObjectEvidence as ObjectEvidence
 
 __all__ = [
     "Decoding",

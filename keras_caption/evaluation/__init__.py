@@ -1,5 +1,7 @@
 """The standard metrics of captioning, translation and question answering."""
 
+from typing import TYPE_CHECKING
+
 from keras_caption.base.registration import importing
 from keras_caption.evaluation.caption_diversity import diversity
 from keras_caption.evaluation.caption_log_probabilities import caption_log_probabilities
@@ -34,6 +36,20 @@ from keras_caption.evaluation.vqa import (
     write_vqa_results,
 )
 from keras_caption.formats.vqa_results import read_vqa_results
+
+if TYPE_CHECKING:  # for editors and type checkers: what an app gives
+    from keras_caption.apps.objects.named_colours import (
+        colour_agreement as colour_agreement,
+    )
+    from keras_caption.apps.objects.named_colours import named_colours as named_colours
+    from keras_caption.apps.objects.named_objects import (
+        hallucinations as hallucinations,
+    )
+    from keras_caption.apps.objects.named_objects import named_objects as named_objects
+    from keras_caption.apps.objects.named_objects import (
+        object_agreement as object_agreement,
+    )
+    from keras_caption.apps.objects.named_objects import object_scores as object_scores
 
 __all__ = [
     "METRICS",

@@ -12,7 +12,7 @@ from keras_caption.evaluation.java import java_on_path
 from keras_caption.evaluation.ptb_tokenizer import tokenize
 
 DIVERSITY = ("Div-1", "Div-2", "mBLEU-4", "Self-CIDEr")
-LONGEST = 4  # words of an n-gram
+LONGEST_NGRAM = 4  # words of an n-gram
 
 
 def diversity(
@@ -109,7 +109,7 @@ def inverse_frequencies(
             {
                 x
                 for text in texts
-                for n in range(1, LONGEST + 1)
+                for n in range(1, LONGEST_NGRAM + 1)
                 for x in ngrams(text, n)
             }
         )
@@ -127,14 +127,14 @@ def self_cider(
         unknown: float, weight of the n-grams of no reference.
     """
     kernel = np.zeros((len(texts), len(texts)))
-    for n in range(1, LONGEST + 1):
+    for n in range(1, LONGEST_NGRAM + 1):
         counts = [collections.Counter(ngrams(text, n)) for text in texts]
         known = sorted({x for of_text in counts for x in of_text})
         factors = np.array([weights.get(x, unknown) for x in known])
         vectors = np.array([[c[x] for x in known] for c in counts]) * factors
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
-        kernel += vectors @ vectors.T / LONGEST
+        kernel += vectors @ vectors.T / LONGEST_NGRAM
     roots = np.sqrt(np.clip(np.linalg.eigvalsh(kernel), 0, None))  # ascending
     if not roots[-1]:  # captions without words that weigh anything
         return 0.0

@@ -1,13 +1,13 @@
 """Translators as models of CTranslate2, an engine of translation on CPUs and GPUs."""
 
 import os
-from typing import Any, Literal
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from keras_caption.base.arguments import check
+from keras_caption.base.arguments import Precision, check
 from keras_caption.base.atomic import replacing
 from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.layers import MultiHeadAttention
@@ -22,7 +22,6 @@ EXPORTED = (
 )
 POSITIONS = 4096  # greatest number of tokens of a sentence
 SOCKETS = ("query_norm", "key_norm", "score", "bias", "memory", "temperature", "gate")
-Precision = Literal["float32", "int8"]
 
 
 def export_ctranslate2(

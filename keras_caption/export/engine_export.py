@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from keras_caption.apps.objects import ObjectDetector, PhotoClassifier, SecondOpinion
 from keras_caption.apps.objects.lite_detector import write_description
-from keras_caption.base.arguments import check
+from keras_caption.base.arguments import Precision, check
 from keras_caption.base.atomic import replacing
 from keras_caption.base.compilation import constant_shapes
 from keras_caption.base.errors import InputError, missing_extras
@@ -31,6 +31,7 @@ from keras_caption.formats.engine_files import (
     DETECTOR_FILES,
     NAMES,
 )
+from keras_caption.formats.preset_files import CARD
 from keras_caption.models import Ensemble, Seq2Seq
 from keras_caption.models.answering import Answering
 from keras_caption.models.engine_model import description_of
@@ -45,10 +46,8 @@ from keras_caption.text import (
 from keras_caption.text.words import CONTINUED
 
 Engine = Literal["openvino", "onnx", "litert"]
-Precision = Literal["float32", "int8"]
 OPSET = 18
 NOT_HELD = ("temperature", "prefix", "forbidden", "required")  # options of decoding
-CARD = "README.md"
 TEXTS = ("vocabulary", "source", "question", "answers")
 EXPORTED = (
     *(CARD, "model.*", *(f"{name}.*" for name in TEXTS)),

@@ -14,8 +14,8 @@ from keras_caption.formats.jpeg_scans import (
     SEGMENTS,
     START_OF_SCAN,
 )
+from keras_caption.formats.photo_parts import PNG
 
-PNG = b"\x89PNG\r\n\x1a\n"
 APP1, FILL = 0xE1, 0xFF
 ORIENTATION, SHORT = 0x0112, 3  # EXIF's tag of the orientation, and its 16-bit type
 # EXIF's orientations whose rows and columns are transposed, then reversed.

@@ -10,14 +10,14 @@ from keras_caption.formats.faults import reading
 from keras_caption.formats.fields import with_words
 from keras_caption.formats.rejected_captions import MARKS, RejectedCaptions
 
-FILES = ("dataset_dict.json", "state.json")  # with splits, and without
+STATE_FILES = ("dataset_dict.json", "state.json")  # with splits, and without
 CAPTIONS = ("captions", "caption", "sentences", "text", "texts", "raw")
 ALL = ""  # stands for the split of a dataset without splits
 
 
 def is_arrow_folder(path: pathlib.Path) -> bool:
     """Whether a folder is a dataset of Hugging Face."""
-    return any((path / name).is_file() for name in FILES)
+    return any((path / name).is_file() for name in STATE_FILES)
 
 
 @functools.lru_cache(maxsize=4)

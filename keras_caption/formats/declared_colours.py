@@ -4,8 +4,8 @@ import struct
 from typing import Any, NamedTuple
 
 from keras_caption.base.progress import report
+from keras_caption.formats.photo_parts import PNG
 
-PNG = b"\x89PNG\r\n\x1a\n"
 ADOBE_RGB = "R03"  # the interoperability index of cameras (DCF 2.0)
 D65, DCI = (0.3127, 0.3290), (0.314, 0.351)
 SRGB_GAMMA = 0.45455  # of PNG; exact sRGB differs from it by less than 2 of 255

@@ -20,9 +20,9 @@ DETECTOR = "detector"  # folder of a captioner's detector, within its own
 CLASSIFIER = "classifier"  # and that of the classifier of its objects
 DETECTOR_FILES = (DESCRIPTION, "model.*")  # in it
 FORMAT = 2  # of exports; files that are kept of another are made anew
-FILES = {"openvino": "model.xml", "onnx": "model.onnx", "litert": "model.tflite"}
+ENGINE_FILES = {"openvino": "model.xml", "onnx": "model.onnx", "litert": "model.tflite"}
 NAMES = {"openvino": "OpenVINO", "onnx": "ONNX Runtime", "litert": "LiteRT"}
-SUFFIXES = {name.removeprefix("model"): engine for engine, name in FILES.items()}
+SUFFIXES = {name.removeprefix("model"): engine for engine, name in ENGINE_FILES.items()}
 
 Run = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
 
@@ -33,7 +33,9 @@ def engine_file(path: str | os.PathLike) -> pathlib.Path | None:
     if suffix_of(path) in SUFFIXES and path.is_file():
         return path
     if (path / DESCRIPTION).is_file():
-        return next((path / x for x in FILES.values() if (path / x).is_file()), None)
+        return next(
+            (path / x for x in ENGINE_FILES.values() if (path / x).is_file()), None
+        )
     return None
 
 

@@ -13,7 +13,7 @@ COLUMNS = ("key", "caption", "status")
 DOWNLOADED = "success"
 SHARD_DIGITS = 5  # first digits of a key, the name of the folder of its photo
 AT_ONCE = 1024
-TEXT_BYTES = 2**16  # of a caption
+CAPTION_BYTES = 2**16  # of a caption
 TEXTS_BYTES = 2**30  # of all texts of a file
 COLUMN_BYTES = 2**28  # of a row group; img2dataset writes files of 10,000 rows
 
@@ -127,10 +127,10 @@ def check_texts(batch: Any, path: pathlib.Path) -> int:
             raise InputError(f"{path}: its {name} should be texts, not {column.type}.")
         lengths = pc.binary_length(column.dictionary)
         longest = pc.max(lengths).as_py() or 0
-        if longest > TEXT_BYTES:
+        if longest > CAPTION_BYTES:
             raise InputError(
-                f"{path}: a {name} has {longest:,} bytes; at most {TEXT_BYTES:,} are "
-                "read."
+                f"{path}: a {name} has {longest:,} bytes; at most {CAPTION_BYTES:,} "
+                "are read."
             )
         total += pc.sum(pc.cast(lengths.take(column.indices), "int64")).as_py() or 0
     return total

@@ -46,10 +46,9 @@ class Frames(MaskedItems):
 
     def complete(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Adds a mask, and sets padded frames to zero."""
-        inputs = self.own(inputs)
         mask = valid_frames(inputs)
         frames = ops.where(ops.expand_dims(mask, -1), inputs["frames"], 0.0)
-        return self.own({**inputs, "frames": frames, "frame_mask": mask})
+        return {**inputs, "frames": frames, "frame_mask": mask}
 
     def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
         inputs = self.own(inputs)

@@ -125,7 +125,8 @@ class InputKind:
             inputs: dict of tensors, as `read` returns it.
 
         Returns:
-            dict of tensors, all inputs of the encoder that are of this kind.
+            dict of tensors, all inputs of the encoder that are of this kind. Others
+            are dropped.
         """
         return self.own(inputs)
 

@@ -94,7 +94,12 @@ def to_tensor(name: str, values: Any) -> Tensor:
 
 def complete(kinds: list[InputKind], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Completes the inputs that `read` of the kinds returned, for the encoder."""
-    return {name: x for kind in kinds for name, x in kind.complete(inputs).items()}
+    return {
+        name: x
+        for kind in kinds
+        for name, x in kind.complete(inputs).items()
+        if name in kind.specs
+    }
 
 
 def padded(kinds: list[InputKind], inputs: dict[str, Tensor]) -> dict[str, Tensor]:

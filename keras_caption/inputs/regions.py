@@ -70,7 +70,7 @@ class Regions(MaskedItems):
         alone decides.
         """
         if "region_mask" not in self.specs:
-            return self.own(inputs)
+            return inputs
         regions, boxes, given = map(inputs.get, self.keys)
         mask = valid_regions(regions, boxes, given)
         no_area = ~ops.any(mask, axis=1, keepdims=True)
@@ -80,7 +80,7 @@ class Regions(MaskedItems):
             boxes = ops.zeros((*ops.shape(regions)[:2], 4))
         valid = ops.expand_dims(mask, -1)
         regions, boxes = (ops.where(valid, x, 0.0) for x in (regions, boxes))
-        return self.own({"regions": regions, "boxes": boxes, "region_mask": mask})
+        return {"regions": regions, "boxes": boxes, "region_mask": mask}
 
     def faults(self, inputs: dict[str, Tensor]) -> dict[str, Bool[Tensor, " batch"]]:
         mask = valid_regions(*map(inputs.get, self.keys))

@@ -108,8 +108,9 @@ class CompiledSearches:
                 per_example["forbidden"] = np.broadcast_to(forbidden, shape)
         if options.prefix:
             prefix = prefix_tokens(self.vocabulary, options, size)
-        limits = self.model.limits(inputs, options, prefix)
-        if limits is not None:  # rounded up, so that few functions are compiled
+        if options.length_ratio is not None:
+            limits = self.model.limits(inputs, options, prefix)
+            # Rounded up, so that few functions are compiled.
             longest = min(options.max_length, round_up(int(ops.max(limits))))
             plain = plain.replaced({"max_length": longest})
         if prefix is not None:

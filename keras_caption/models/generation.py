@@ -10,18 +10,12 @@ from keras import ops
 from keras_caption.base.arguments import Count, Tensor, check
 from keras_caption.base.errors import InputError, NoTextError
 from keras_caption.base.progress import progress as progress_bar
-from keras_caption.decoding import (
-    Decoding,
-    DecodingOptions,
-    with_decoding,
-)
+from keras_caption.decoding import Decoding, DecodingOptions, with_decoding
 from keras_caption.decoding.rules import DEFAULTS
 from keras_caption.decoding.search import is_hypothesis
-from keras_caption.decoding.text_options import (
-    check_prefixes,
-)
+from keras_caption.decoding.text_options import check_prefixes
 from keras_caption.models.backend import Attended, Backend
-from keras_caption.models.input_reader import InputReader, is_whole, parts_of
+from keras_caption.models.input_reader import InputReader, is_whole
 from keras_caption.predict import BATCH_SIZE, Columns, count_rows, run_batches
 from keras_caption.predict.batches import batches_of
 from keras_caption.predict.captions import confidences_of
@@ -218,9 +212,8 @@ class Generation(InputReader):
         vocabulary = self._check_vocabulary()
         kept = [True, n is not None, attention]
         captions = []
-        exist = is_hypothesis(generated[1])
-        for tokens, score, weights, exists in zip(*generated, exist, strict=True):
-            if n is None or exists:
+        for tokens, score, weights in zip(*generated, strict=True):
+            if n is None or is_hypothesis(score):
                 each = vocabulary.decode(tokens), float(score), weights
                 parts = tuple(itertools.compress(each, kept))
                 captions.append(parts if len(parts) > 1 else parts[0])
@@ -313,7 +306,8 @@ class Generation(InputReader):
         shown: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         if progress:
             noun = f"{self.kinds[0].noun}s"
-            total = count_rows(self._readable(raw)) if is_whole(raw) else None
+            columns = self._readable(raw).values() if is_whole(raw) else ()
+            total = max(map(count_rows, columns), default=None)
             shown = progress_bar(desc="Generating", total=total, unit=noun)
         with shown as bar:
             for examples in self._parts(raw, batch_size, options):
@@ -326,23 +320,20 @@ class Generation(InputReader):
                     if progress:
                         bar.update()
 
-    def _parts(self, raw: Any, batch_size: int, options: Decoding) -> Iterator[Columns]:
-        """Yields all examples at once, or those of each part of an iterable."""
+    def _parts(self, raw: Any, batch_size: int, options: Decoding) -> Iterable[Columns]:
+        """All examples at once, or those of each part, once arguments are checked."""
         check(Count, batch_size=batch_size)
         if options.prefix or options.forbidden or options.required:
             self._check_vocabulary()
-        has_prefixes = not isinstance(options.prefix, str)
+        parts = self.parts(raw, batch_size)
+        if isinstance(options.prefix, str):
+            return parts
         # The number of prefixes could be checked only after the last example.
-        if has_prefixes and not is_whole(raw):
+        if not is_whole(raw):
             raise InputError("A list of `prefix` needs a list of examples beside it.")
-        first = 0
-        for part in parts_of(raw, batch_size):
-            examples = self.examples_of(part, batch_size, first)
-            count = len(examples.places)
-            if has_prefixes:
-                check_prefixes(options, count)
-            yield examples
-            first += count
+        [examples] = parts
+        check_prefixes(options, len(examples.places))
+        return [examples]
 
     def _stream(
         self, raw: Any, batch_size: int, options: Decoding

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_caption.base.arguments import Tensor
-from keras_caption.base.compilation import JitSwitch, round_up_rows
+from keras_caption.base.compilation import JitSwitch
 from keras_caption.base.errors import InputError
 from keras_caption.inputs import (
     InputKind,
@@ -84,6 +84,21 @@ class InputReader(JitSwitch):
         """
         return read(self.kinds, self.to_batch(raw), self.name, check, first)
 
+    def parts(self, raw: Any, batch_size: int) -> Iterator[Columns]:
+        """Yields all examples at once, or those of each part of an iterable.
+
+        Args:
+            raw, batch_size: As in `parts_of`.
+
+        Raises:
+            InputError: As in `read`.
+        """
+        first = 0
+        for part in parts_of(raw, batch_size):
+            examples = self.examples_of(part, batch_size, first)
+            yield examples
+            first += len(examples.places)
+
     def examples_of(self, raw: Any, batch_size: int, first: int = 0) -> Columns:
         """Wraps any number of examples, whose batches are inputs of the encoder.
 
@@ -119,11 +134,6 @@ class InputReader(JitSwitch):
             for start in range(0, count, batch_size):
                 checked.take(np.arange(start, min(start + batch_size, count)))
         return Columns(values, count, first, read_rows)
-
-    def fill(self, count: int, batch_size: int) -> int:
-        """Number of rows of a batch of `count` examples, see `predict.batches_of`."""
-        few = self.has_few_shapes(count)
-        return round_up_rows(count, batch_size) if few else count
 
     def padded(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Pads inputs, if fewer shapes save compilations.

@@ -18,7 +18,7 @@ from keras_caption.predict.batches import (
 from keras_caption.predict.prediction import Example, Fault, Prediction
 from keras_caption.settings.decoding import with_decoding
 
-FILES = ("photo", "clip")  # names of values from which features are extracted
+MEDIA = ("photo", "clip")  # names of values from which features are extracted
 
 
 class RecordPredictor(abc.ABC):
@@ -207,7 +207,7 @@ class RecordPredictor(abc.ABC):
         """
         run = self._runner(n, attention, options)
         read = self.read if read is None else read
-        has_files = any(name in self.reads for name in FILES)
+        has_files = any(name in self.reads for name in MEDIA)
         windows = windows_of(records, batch_size if has_files else WINDOW, size_of)
 
         def begin(window):

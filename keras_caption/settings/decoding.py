@@ -23,7 +23,7 @@ from keras_caption.base.arguments import (
 )
 from keras_caption.base.errors import InputError, hint
 from keras_caption.base.registration import serializable
-from keras_caption.base.validation import is_unicode
+from keras_caption.base.validation import UNICODE, is_unicode
 from keras_caption.settings.options import DecodingOptions
 
 Function = TypeVar("Function", bound=Callable)
@@ -56,9 +56,7 @@ def split(value: Any) -> Any:
 def as_unicode(text: str) -> str:
     """Returns a text, or raises an error of pydantic if UTF-8 cannot encode it."""
     if not is_unicode(text):
-        raise PydanticCustomError(
-            "unicode", "Input should be Unicode, without half of a surrogate pair"
-        )
+        raise PydanticCustomError("unicode", UNICODE)
     return text
 
 

@@ -24,14 +24,13 @@ from keras_caption.training.schedules import schedule_of
 from keras_caption.training.strategies import whole_batches
 from keras_caption.training.task import (
     EXAMPLES_AT_ONCE,
+    KEPT_IN_MEMORY,
     MODEL_FILES,
     RECORD_FILES,
     REPORTS,
     Task,
 )
 from keras_caption.training.validation_loss import ValidationLoss
-
-KEPT_IN_MEMORY = 2 * 2**30  # greatest size of training data in memory, in bytes
 
 
 class Data(TypedDict):

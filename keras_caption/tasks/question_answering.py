@@ -15,9 +15,13 @@ from keras_caption.settings.run import Schedule
 from keras_caption.training.answer_validation import AnswerValidation
 from keras_caption.training.schedules import schedule_of
 from keras_caption.training.strategies import whole_batches
-from keras_caption.training.task import MODEL_FILES, RECORD_FILES, REPORTS, Task
-
-KEPT_IN_MEMORY = 2 * 2**30  # greatest size of images in memory, in bytes
+from keras_caption.training.task import (
+    KEPT_IN_MEMORY,
+    MODEL_FILES,
+    RECORD_FILES,
+    REPORTS,
+    Task,
+)
 
 
 class Data(TypedDict):

@@ -15,6 +15,7 @@ from keras_caption.losses import SequenceCrossEntropy
 from keras_caption.models.task_model import TaskModel
 from keras_caption.training.run_directory import RunDirectory
 
+KEPT_IN_MEMORY = 2 * 2**30  # greatest size of training data in memory, in bytes
 EXAMPLES_AT_ONCE = 50  # in a batch of the evaluation
 # Files that runs of all tasks have: the first and the last of `Task.files`.
 MODEL_FILES = {

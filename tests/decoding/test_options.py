@@ -156,7 +156,8 @@ def test_attention_is_that_of_the_model(captioner, rng):
 def test_iterables_are_read_batch_by_batch(captioner, rng, capfd):
     images = random_images(rng, batch=5)
     short = {"max_length": 5, "beam_size": 2, "batch_size": 2}
-    expected = captioner.generate(images, **short)
+    expected = captioner.generate(images, progress=True, **short)
+    assert "5/5 images" in capfd.readouterr().err
     starts = iter((0, 2, 4))
     batches = ({n: x[i : i + 2] for n, x in images.items()} for i in starts)
     results = captioner.generate(batches, progress=True, **short)

@@ -16,8 +16,8 @@ from keras_caption.apps.objects.object_words import (
     mentions,
 )
 from keras_caption.apps.objects.person_names import PERSON_NAMES
-from keras_caption.apps.objects.place_words import PLACES
-from keras_caption.apps.objects.places import PLACES as MEASURED
+from keras_caption.apps.objects.place_words import PLACE_WORDS
+from keras_caption.apps.objects.places import PLACES
 
 # Kinds of links.
 OBJECT, NAME, COLOUR, RELATION, PLACE, THING = (
@@ -51,7 +51,7 @@ FUNCTION = RELATIONS | frozenset(_COUNTING.split())
 LOCATED = {"on", "in", "at", "down", "near", "beside", "flying", "of"}
 # "of" is one but in these.
 COUNTED = re.compile(r"\ba (?:group|herd|bunch|couple|pair) of\b")
-NAMED_PLACES = {*implied_words(), *(word for x in PLACES for word in x)}
+NAMED_PLACES = {*implied_words(), *(word for x in PLACE_WORDS for word in x)}
 # A caption that names no more than one kind of object, to which a thing may be added.
 BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.pattern})")
 # What is both indoors and outdoors: of others, a place as general says nothing.
@@ -103,7 +103,7 @@ def describe(
             name = things[0]["name"]
             insertions.append((f" and {_before(name)}", name, THING, things[0]))
         takes_any = is_bare and {x for _, x in mentions(caption)} <= EVERYWHERE
-        places = [x for x in places if takes_any or not MEASURED[x["name"]].is_general]
+        places = [x for x in places if takes_any or not PLACES[x["name"]].is_general]
         if places and not LOCATED & {*COUNTED.sub("", caption).split()}:
             *first, word = f" {places[0]['phrase']}".split(" ")
             insertions.append((" ".join([*first, ""]), word, PLACE, places[0]))

@@ -10,7 +10,6 @@ from keras_caption.apps.objects.evidence_context import Context, EvidenceContext
 from keras_caption.apps.objects.evidence_grammar import EvidenceGrammar
 from keras_caption.apps.objects.evidence_rules import MOST, STATES, EvidenceRules
 from keras_caption.apps.objects.evidence_table import (
-    ARTICLES,
     IMPLIED,
     Table,
     followers,
@@ -22,6 +21,7 @@ from keras_caption.decoding.rules import NEG_INF
 from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.formats.coco_categories import CATEGORIES
 from keras_caption.text import Vocabulary
+from keras_caption.text.answers import ARTICLES
 
 
 class ObjectEvidence(Hook):

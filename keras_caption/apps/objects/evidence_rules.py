@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from keras_caption.apps.objects.box_relations import GEOMETRY
 from keras_caption.apps.objects.evidence_table import (
-    ARTICLES,
     IMPLIED,
     NOUNS,
     RELATIONS,
@@ -17,6 +16,7 @@ from keras_caption.apps.objects.evidence_table import (
 )
 from keras_caption.base.errors import InputError
 from keras_caption.text import Vocabulary
+from keras_caption.text.answers import ARTICLES
 
 BOXES = re.compile(rf"({'|'.join(GEOMETRY)}): (.+) / (.+)")
 SAID_OF = re.compile(r"said of (.+)")

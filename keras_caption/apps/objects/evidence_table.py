@@ -14,7 +14,6 @@ COLUMNS = ("word", "kind", "names", "condition", "after", "share right", "photos
 NOUNS = ("one", "an_one", "several", "unchanged", "pair")
 IMPLIED = ("place", "an_place", "mass", "contents", "living", "verb")
 RELATIONS = ("preposition", "transitive", "posture", "next", "with", "and", "of")
-ARTICLES = ("a", "an", "the")
 START, END, UNKNOWN = "start", "end", "unknown"  # kinds of no row, see `followers`
 
 

@@ -8,7 +8,7 @@ from keras_caption.apps.objects.suppression import Suppression
 from keras_caption.base.atomic import replacing
 from keras_caption.base.errors import InputError
 from keras_caption.formats.coco_categories import COCO_IDS
-from keras_caption.formats.engine_files import DETECTOR_FILES, FILES
+from keras_caption.formats.engine_files import DETECTOR_FILES, ENGINE_FILES
 from keras_caption.formats.faults import reading
 from keras_caption.formats.litert_graph import LiteRTGraph, Node
 from keras_caption.formats.onnx_files import read_onnx
@@ -44,7 +44,7 @@ def write_yolox(path: pathlib.Path, folder: pathlib.Path) -> None:
     suppression = Suppression(OVERLAP, by_category=True)
     with replacing(folder, DETECTOR_FILES) as partial:
         partial.mkdir()
-        graph.write(partial / FILES["litert"], outputs)
+        graph.write(partial / ENGINE_FILES["litert"], outputs)
         write_description(partial, "yolox", size, True, MAX_OBJECTS, suppression)
 
 

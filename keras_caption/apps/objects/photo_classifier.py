@@ -18,7 +18,7 @@ from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.formats.torch_files import read_torch
 
 FEATURES = ARCHITECTURE["num_features"]
-BATCH_SIZE = 4  # images; the network is compiled for this number
+COMPILED_SIZE = 4  # images; the network is compiled for this number
 FEW = 16  # images, at most, of a first call that runs eagerly
 
 
@@ -65,9 +65,9 @@ class PhotoClassifier:
         if next(self._is_first) and len(images) <= FEW:
             return np.asarray(self.network(images.astype("float32"), training=False))
         probabilities = np.zeros((len(images), CLASSES), "float32")
-        for i in range(0, len(images), BATCH_SIZE):
-            batch = images[i : i + BATCH_SIZE]
-            filled = np.zeros((BATCH_SIZE, *images.shape[1:]), "float32")
+        for i in range(0, len(images), COMPILED_SIZE):
+            batch = images[i : i + COMPILED_SIZE]
+            filled = np.zeros((COMPILED_SIZE, *images.shape[1:]), "float32")
             filled[: len(batch)] = batch
             probabilities[i : i + len(batch)] = self._compiled(filled)[: len(batch)]
         return probabilities

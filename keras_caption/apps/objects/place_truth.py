@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Float32, Int
 from keras import ops
 
-from keras_caption.apps.objects.place_words import PLACES, names_of
+from keras_caption.apps.objects.place_words import PLACE_WORDS, names_of
 from keras_caption.base.arguments import Tensor
 from keras_caption.rewards.ngrams import check_tokens
 from keras_caption.text import Vocabulary
@@ -47,10 +47,10 @@ class PlaceTruth(keras.layers.Layer):
         super().__init__(dtype="float32", trainable=False, **kwargs)
         self.vocabulary = vocabulary
         # For each word, the places that it names, and those that it mentions.
-        shape = len(vocabulary), len(PLACES)
+        shape = len(vocabulary), len(PLACE_WORDS)
         self.names, self.mentions = np.zeros((2, *shape), "float32")
         number = {word: i for i, word in enumerate(vocabulary.words)}
-        for i, place in enumerate(PLACES):
+        for i, place in enumerate(PLACE_WORDS):
             for table, words in (self.names, names_of(place)), (self.mentions, place):
                 table[[number[word] for word in words if word in number], i] = 1.0
         self.built = True
@@ -64,7 +64,7 @@ class PlaceTruth(keras.layers.Layer):
         check_tokens("references", references, "(batch, R, T)")
         batch = ops.shape(references)[0]
         named = ops.max(ops.take(self.names, captions, axis=0), axis=1)
-        named = ops.reshape(named, (batch, -1, len(PLACES)))
+        named = ops.reshape(named, (batch, -1, len(PLACE_WORDS)))
         mentioned = ops.max(ops.take(self.mentions, references, axis=0), axis=(1, 2))
         signs = 2.0 * ops.expand_dims(mentioned, 1) - 1.0
         return ops.reshape(ops.sum(named * signs, axis=-1), (-1,))

@@ -1,7 +1,7 @@
 """Words for places, as people use them."""
 
 # Each line is a place: its name, then other words that mention it.
-PLACES = [
+PLACE_WORDS = [
     line.split()
     for line in """
 grass grassy field fields pasture meadow lawn grazing

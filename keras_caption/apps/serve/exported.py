@@ -19,6 +19,7 @@ from keras_caption.export.signature import DEFAULT, Signature
 from keras_caption.features.photos import check_size
 from keras_caption.formats.faults import reading
 from keras_caption.formats.jpeg_scans import check_scans
+from keras_caption.formats.photo_parts import PNG
 from keras_caption.predict import Example, Prediction, RecordPredictor
 from keras_caption.settings.limits import PLACE_BITS
 
@@ -26,7 +27,6 @@ TEXTS = ("captions", "translations", "answers")  # names of outputs
 PHOTOS, FEATURES = "photos", "features"  # names of signatures
 # From an input that counts items to the input that holds them.
 COUNTS = {"num_regions": "regions", "num_frames": "frames"}
-PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class ExportedPredictor(RecordPredictor):

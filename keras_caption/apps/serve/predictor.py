@@ -26,7 +26,7 @@ from keras_caption.models import EngineModel, load_ensemble
 from keras_caption.models.answering import Answering
 from keras_caption.predict import Example, Prediction
 from keras_caption.predict.captions import captions_of
-from keras_caption.predict.predictor import FILES
+from keras_caption.predict.predictor import MEDIA
 from keras_caption.text import EOS, PAD, Tokenizer
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
 
@@ -137,7 +137,7 @@ class Predictor(ModelPredictor):
             InputError: As in `read`.
         """
         values, example = dict(values), {}
-        for name in FILES:
+        for name in MEDIA:
             if name in values:
                 pixels = self.extractor.to_pixels([values.pop(name)])
                 example[name] = keras.tree.map_structure(
@@ -264,10 +264,10 @@ class Predictor(ModelPredictor):
     ) -> list[Prediction]:
         """Predicts for one batch, see `RecordPredictor.run`."""
         features = {}
-        for name in FILES:
+        for name in MEDIA:
             if name in inputs:
                 features = self.model.extract_pixels(inputs[name])
-        values = {name: x for name, x in inputs.items() if name not in FILES}
+        values = {name: x for name, x in inputs.items() if name not in MEDIA}
         values |= {name: np.asarray(x) for name, x in features.items()}
         read = self.model.read(values)
         if isinstance(self.model, Answering):

@@ -16,8 +16,7 @@ from keras_caption.apps.scenes.moving_scenes.rendering import SIDE, render
 from keras_caption.apps.scenes.moving_scenes.stories import sample_clip
 from keras_caption.apps.scenes.scenes.scene import COLOURS, KINDS
 from keras_caption.batches.examples import captions_and_words, frame_features
-
-SPLITS = ("train", "val", "test")
+from keras_caption.formats.splits import SPLITS
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -6,7 +6,7 @@ import numpy as np
 from keras_caption.apps.scenes.scenes.relations import RELATIONS, place, size_word
 from keras_caption.apps.scenes.scenes.scene import COLOURS, KINDS, SceneObject
 from keras_caption.apps.scenes.scenes.statements import (
-    PLACES,
+    SCENE_PLACES,
     is_largest,
     judge,
     scene_objects,
@@ -17,7 +17,7 @@ NUMBERED = {
     "kind": ("", *KINDS),
     "colour": ("", *COLOURS),
     "size": ("", "large", "small"),
-    "place": ("", *PLACES, "largest"),
+    "place": ("", *SCENE_PLACES, "largest"),
     "relation": ("", *RELATIONS),
 }
 

@@ -19,7 +19,7 @@ from keras_caption.base.arguments import Tensor
 from keras_caption.rewards.ngrams import check_tokens
 from keras_caption.text import EOS, PAD, Vocabulary
 
-LONGEST = 4  # words of a phrase
+LONGEST_PHRASE = 4  # words of a phrase
 # Values read from a caption at each position: numbers, and descriptions of objects.
 STATED = ("count", "claim", "place", "predicate", "predicate_kind")
 DESCRIPTIONS = ("mention", "subject", "located")
@@ -244,9 +244,9 @@ class StatementTruth(keras.layers.Layer):
         word = ops.cumsum(is_end, axis=1) == 0
         captions = ops.where(word, captions, PAD)
         length = ops.shape(captions)[1]
-        padded = ops.pad(captions, ((0, 0), (1, LONGEST)), constant_values=PAD)
+        padded = ops.pad(captions, ((0, 0), (1, LONGEST_PHRASE)), constant_values=PAD)
         before = padded[:, :length]
-        following = [padded[:, 1 + i : 1 + i + length] for i in range(LONGEST)]
+        following = [padded[:, 1 + i : 1 + i + length] for i in range(LONGEST_PHRASE)]
         seen = {name: ops.take(x, captions) for name, x in self.meanings.items()}
         for name, phrases in self.phrases.items():
             seen[name] = seen[f"{name}_length"] = ops.zeros_like(captions)

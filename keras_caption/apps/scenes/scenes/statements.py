@@ -16,7 +16,7 @@ from keras_caption.apps.scenes.scenes.scene import COLOURS, KINDS, SceneObject
 from keras_caption.text import split_words
 
 CATEGORIES = ("objects", "colours", "sizes", "counts", "relations")
-PLACES = ("middle", "top left", "top right", "bottom left", "bottom right")
+SCENE_PLACES = ("middle", "top left", "top right", "bottom left", "bottom right")
 
 # Meanings of words and phrases.
 KIND_OF: dict[str, str | None] = {
@@ -30,7 +30,7 @@ RELATION_OF = {
     for relation, phrases in RELATION_PHRASES.items()
     for phrase in phrases
 }
-PLACE_OF = {("in", "the", *where.split()): where for where in PLACES}
+PLACE_OF = {("in", "the", *where.split()): where for where in SCENE_PLACES}
 
 
 @dataclasses.dataclass

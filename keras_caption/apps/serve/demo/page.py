@@ -92,7 +92,7 @@ PHOTO_FILES = (
     f"{', '.join(readable_formats())}, at most {MAX_PIXELS // 10**6} million pixels "
     f"and {KEPT}"
 )
-FILES = {
+FILES_OF_TAB = {
     "photo": PHOTO_FILES,
     "question": PHOTO_FILES,
     "clip": f"Clips that FFmpeg reads, at most {KEPT}",
@@ -227,7 +227,7 @@ def add_tab(tab: str, models: Mapping[str, Predictor]) -> None:
             examples = example_buttons(tab)
         with gr.Column(scale=3, min_width=300):
             shown = gr.HTML(min_height=40, elem_id=f"kc-shown-{tab}")
-            known = {"Files": [FILES[tab]]} if tab in FILES else {}
+            known = {"Files": [FILES_OF_TAB[tab]]} if tab in FILES_OF_TAB else {}
             known |= {n: limits(p) for n, p in models.items()}
             gr.HTML(views.limits_view(known))
     triggers = [button.click, *(x.submit for x in [*asked, *options] if is_text(x))]
