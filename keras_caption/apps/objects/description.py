@@ -40,7 +40,7 @@ PHRASE = re.compile(
 )
 # After these, or at the start, a noun is what is there. After others it is the one of
 # its kind that something is done with, of however many: "holding a cup".
-COUNTED_AFTER = ([], ["with"], ["and"])
+COUNTED_AFTER = ("", "with", "and")
 IRREGULAR = {
     "knife": "knives",
     "mouse": "mice",
@@ -202,7 +202,7 @@ def _is_of_several(match, objects):
     A person may be the one of several who does what is said.
     """
     sure = [x for x in objects if x["score"] >= SURE and x["category"] != PERSON]
-    before = match.string[: match.start()].split()[-1:]
+    *_, before = "", *match.string[: match.start()].split()
     is_one = match["first"] in ("a", "an") and before in COUNTED_AFTER
     if len(sure) < 2 or not is_one or plural(match["noun"]) not in NOUN:
         return False
