@@ -202,8 +202,8 @@ def _is_of_several(match, objects):
     A person may be the one of several who does what is said.
     """
     sure = [x for x in objects if x["score"] >= SURE and x["category"] != PERSON]
-    *_, before = "", *match.string[: match.start()].split()
-    is_one = match["first"] in ("a", "an") and before in COUNTED_AFTER
+    before = ["", *match.string[: match.start()].split()]
+    is_one = match["first"] in ("a", "an") and before[-1] in COUNTED_AFTER
     if len(sure) < 2 or not is_one or plural(match["noun"]) not in NOUN:
         return False
     boxes = np.array([x["box"] for x in sure], "float32")
