@@ -10,7 +10,8 @@ that people see in them, a caption, and a person's verdict on that caption. Othe
 captions are printed, and drawn without a verdict. The picture shows photos with objects
 of COCO's categories, with "(unsure)" as the command prints it; others whose captions
 are right; and those without a caption, in which nothing is detected. With --right, it
-shows only photos whose captions are right. Photos in resource files of Qt (.rcc) are
+shows only photos whose captions are right and say more than categories of COCO: a
+relation, a colour, a place, or a finer name. Photos in resource files of Qt (.rcc) are
 read from these files.
 """
 
@@ -24,11 +25,12 @@ import textwrap
 import zlib
 
 import numpy as np
-from keras_caption.results import places_of_labels
+from keras_caption.apps.report.results import places_of_labels
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import keras_caption as kc
+from keras_caption.apps.objects.description import OBJECT
 from keras_caption.base.atomic import creating
 from keras_caption.commands import caption
 from keras_caption.commands.command_line import Parser, new_figure, start
@@ -37,7 +39,7 @@ from keras_caption.features import read_photo
 COLUMNS = 7
 WIDTH = 18.6  # inches
 PHOTO, TEXT = 2.0, 0.95  # inches of height, of a photo and of what stands below it
-LINE = 26  # characters of a caption
+LINE = 25  # characters of a caption
 NO_CAPTION = "nothing detected: no caption"
 FRAME = "#ffd60a"
 MARKS = {
@@ -54,7 +56,9 @@ def main(arguments):
     parser.add_argument("--list", default="docs/results/gallery.csv")
     parser.add_argument("--output", required=True, type=new_figure)
     parser.add_argument(
-        "--right", action="store_true", help="draw those only whose captions are right"
+        "--right",
+        action="store_true",
+        help="draw those only whose captions are right and say more than categories",
     )
     parser.add_argument("--model", help="as of `keras-caption caption`")
     parser.add_argument("--detector", help="as of `keras-caption caption`")
@@ -85,8 +89,7 @@ def main(arguments):
         for entry, photo, row, verdict in zip(
             listed, photos, rows, verdicts, strict=True
         )
-        if (entry["shows"] or verdict in ("declined", "right"))
-        and (verdict == "right" or not options.right)
+        if is_shown(entry, row, verdict, options.right)
     ]
     figure = draw(*zip(*shown, strict=True))
     with creating(options.output) as partial:
@@ -101,6 +104,14 @@ def verdict_on(entry, row):
         return entry["verdict"]
     print(f"not judged: {entry['photo']},{row['caption']}")
     return None
+
+
+def is_shown(entry, row, verdict, right):
+    """Whether the picture shows a photo; `right` is --right."""
+    if right:
+        says_more = any(x["kind"] != OBJECT for x in row["links"])
+        return verdict == "right" and says_more
+    return bool(entry["shows"]) or verdict in ("declined", "right")
 
 
 def find(photo, folders, temporary):

@@ -505,6 +505,12 @@ def test_a_gallery_shows_verdicts_on_the_captions_that_were_judged(
     assert "2 photos of COCO's categories: {'right': 1, None: 1}" in printed
     assert "1 photos of none: {'declined': 1}" in printed
     assert Image.open(tmp_path / "gallery.png").width == 1488
+    row = {"links": [{"kind": "object"}]}
+    assert gallery.is_shown({"shows": "dog"}, row, "right", right=False)
+    assert not gallery.is_shown({"shows": "dog"}, row, "right", right=True)
+    row["links"].append({"kind": "place"})
+    assert gallery.is_shown({"shows": ""}, row, "right", right=True)
+    assert not gallery.is_shown({"shows": "dog"}, row, "partly right", right=True)
 
 
 def test_captions_get_details_unless_they_are_switched_off(

@@ -23,6 +23,7 @@ from keras_caption.predict import Prediction
 FILE = importlib.resources.files("keras_caption.apps.objects") / "details.npz"
 GRASS = [{"name": "grass", "phrase": "on grass", "probability": 0.95}]
 OUTDOORS = [{"name": "outdoors", "phrase": "outdoors", "probability": 0.97}]
+LEFT, RIGHT = [0.0, 0.0, 0.5, 1.0], [0.4, 0.0, 1.0, 1.0]
 SWING = [{"name": "swing", "kind": "thing", "probability": 0.7}]
 
 
@@ -85,6 +86,31 @@ def test_numbers_are_of_objects_that_are_sure():
     assert described("two cats", sure) == "two cats"  # a prefix has said so
     kittens = [{**x, "name": "kitten", "name_probability": 0.9} for x in (sure, unsure)]
     assert described("two cats", *kittens, places=OUTDOORS) == "kittens outdoors"
+
+
+def test_one_of_several_that_are_sure_is_said_in_the_plural():
+    left, right = ({**detected("pizza"), "box": x} for x in (LEFT, RIGHT))
+    table, unsure = detected("dining table"), {**right, "score": 0.4}
+    for caption, several in (
+        ("a pizza", "pizzas"),
+        (
+            "a pizza is sitting on top of a table",
+            "pizzas are sitting on top of a table",
+        ),
+        ("a table with a pizza", "a table with pizzas"),
+        ("a table and a pizza", "a table and pizzas"),
+        ("a table next to a pizza", "a table next to a pizza"),  # one of them may be
+        ("a pizza with a pizza", "a pizza with a pizza"),
+    ):
+        assert described(caption, left, right, table) == several
+        assert described(caption, left, unsure, table) == caption
+        assert described(caption, left, left, table) == caption  # found twice
+    huskies = [{**detected("dog", name="husky"), "box": x} for x in (LEFT, RIGHT)]
+    assert described("a dog", *huskies, places=GRASS) == "huskies on grass"
+    people = [{**detected("person"), "box": x} for x in (LEFT, RIGHT)]
+    assert described("a person on a boat", *people) == "a person on a boat"
+    knives = [{**detected("knife"), "box": x} for x in (LEFT, RIGHT)]
+    assert described("a knife", *knives) == "knives"
 
 
 def test_what_is_not_sure_stays_as_it_is():

@@ -8,16 +8,20 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from keras_caption.apps.objects.evidence_table import implied_words
 from keras_caption.apps.objects.object_words import (
+    NOUN,
     PATTERN,
     PLURALS,
     category_of,
     mentions,
 )
-from keras_caption.apps.objects.person_names import PERSON_NAMES
+from keras_caption.apps.objects.person_names import PERSON, PERSON_NAMES
 from keras_caption.apps.objects.place_words import PLACE_WORDS
 from keras_caption.apps.objects.places import PLACES
+from keras_caption.apps.objects.suppression import Suppression
 
 # Kinds of links.
 OBJECT, NAME, COLOUR, RELATION, PLACE, THING = (
@@ -31,7 +35,19 @@ NUMBERS = {"a couple of": 2, "two": 2, "three": 3, "four": 4}
 # Least score of each of so many objects: of fewer sure ones, the number is often wrong.
 SURE = 0.5
 DETERMINERS = "|".join([*NUMBERS, "a", "an", "the", "some", "several", "many", "of"])
-PHRASE = re.compile(rf"\b(?P<first>{DETERMINERS}) (?P<noun>{PATTERN.pattern})(?!\S)")
+PHRASE = re.compile(
+    rf"\b(?P<first>{DETERMINERS}) (?P<noun>{PATTERN.pattern})(?!\S)(?P<verb> is\b)?"
+)
+# After these, or at the start, a noun is what is there. After others it is the one of
+# its kind that something is done with, of however many: "holding a cup".
+COUNTED_AFTER = ("", "with", "and")
+IRREGULAR = {
+    "knife": "knives",
+    "mouse": "mice",
+    "sheep": "sheep",
+    "broccoli": "broccoli",
+}
+APART = Suppression(0.5, by_category=False)  # boxes of an object that is found twice
 _VERBS = """
 sitting standing lying flying riding holding wearing playing skiing snowboarding
 skateboarding surfing
@@ -71,7 +87,8 @@ def describe(
     A noun gets the finer name of its objects, or else their colour, if all objects
     of its category have the same one; a noun that is said twice gets it once, and
     one with an adjective keeps that. A number of objects that are not sure goes:
-    "two cats" become "cats". A caption of one kind of object that has no place gets
+    "two cats" become "cats". Where two that are sure are there, "a pizza" becomes
+    "pizzas". A caption of one kind of object that has no place gets
     a thing and a place. Words that captions of COCO's objects do not have, such as
     those of another language, stay as they are, and nothing is added to such a
     caption.
@@ -140,6 +157,8 @@ def plural(noun: str) -> str:
     """The plural of a noun."""
     if noun in PERSON_NAMES:
         return PERSON_NAMES[noun].plural
+    if noun in IRREGULAR:
+        return IRREGULAR[noun]
     if re.search("(?:s|x|z|ch|sh)$", noun):
         return f"{noun}es"
     return re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
@@ -148,26 +167,48 @@ def plural(noun: str) -> str:
 def _with_measured(caption, objects):
     """The caption with finer names and colours, and sure numbers, of its objects."""
     said = set()
+    named = [category for _, category in mentions(caption)]
 
     def phrase(match):
         category, words = category_of(match["noun"]), match["noun"]
         of_category = [x for x in objects if x["category"] == category]
-        first = f"{match['first']} "
+        first, verb = f"{match['first']} ", match["verb"] or ""
         if not _is_sure(match["first"], of_category):
             first = ""
-        after = match.string[match.end() :].split()[:1]
+        after = match.string[match.end("noun") :].split()[:1]
         if category in said or not FUNCTION.issuperset(after):
-            return first + words
+            return first + words + verb
+        is_plural = words in PLURALS
+        if named.count(category) == 1 and _is_of_several(match, of_category):
+            is_plural, first, verb = True, "", verb.replace("is", "are")
+            words = plural(words)
         name, colour = _common(of_category, "name"), _common(of_category, "colour")
         # "an espresso of coffee" is none.
         if name and after != ["of"]:
-            words = plural(name) if words in PLURALS else name
+            words = plural(name) if is_plural else name
         elif colour:
             words = f"{colour} {words}"
         said.add(category)
-        return (f"{article(words)} " if first in ("a ", "an ") else first) + words
+        if first in ("a ", "an "):
+            first = f"{article(words)} "
+        return first + words + verb
 
     return PHRASE.sub(phrase, caption)
+
+
+def _is_of_several(match, objects):
+    """Whether one is said to be there, and several apart from each other surely are.
+
+    A person may be the one of several who does what is said.
+    """
+    sure = [x for x in objects if x["score"] >= SURE and x["category"] != PERSON]
+    before = ["", *match.string[: match.start()].split()]
+    is_one = match["first"] in ("a", "an") and before[-1] in COUNTED_AFTER
+    if len(sure) < 2 or not is_one or plural(match["noun"]) not in NOUN:
+        return False
+    boxes = np.array([x["box"] for x in sure], "float32")
+    scores = np.array([x["score"] for x in sure], "float32")
+    return len(APART(boxes, scores, np.zeros(len(sure), "int64"), most=2)) == 2
 
 
 def _is_sure(number, objects):
