@@ -1,0 +1,175 @@
+"""The least seconds that searches and a self-critical step can take on this machine.
+
+    taskset --cpu-list 0 python experiments/benchmarks/least_seconds.py
+
+counts, for each work, the floating-point operations of its products with weights, and
+the bytes of weights and caches that it reads; measures, in the same run, the rate of a
+large product, the bandwidth of reading memory, and those products alone, one after
+another at their own shapes; and prints them beside the seconds that the work takes.
+Seconds are of processors, the works' and the products' in turn, medians of three.
+
+A step of a search reads all weights of the decoder once, and the keys and values so far
+once. Not counted are attention's own products and geometry, softmax, the choice of
+tokens, the reordering of caches, the optimizer, and the starts of operations: what a
+work takes beyond its products is theirs. Weights that fit into the processor's cache
+need not be read from memory.
+"""
+
+import argparse
+import time
+
+from experiments.benchmarks import accelerator
+from experiments.benchmarks.accelerator import BEAMS, CAPTIONS, WORDS
+from experiments.benchmarks.beside_peers import ours
+from experiments.benchmarks.common import (
+    REGION_DIM,
+    REGIONS,
+    VOCABULARY_SIZE,
+    in_a_process,
+    in_turn,
+)
+
+FLOAT = 4  # bytes
+READ = 1 << 28  # bytes that are read to measure the bandwidth, more than caches hold
+WORKS = (
+    "self-critical, 10 images",
+    "beam 3, 50 images",
+    "translation 4 + 4 x 128, 64 sentences",
+    "translation 6 + 6 x 512, 64 sentences",
+    "translation 6 + 6 x 512, one sentence",
+)
+
+
+def passes(work):
+    """The products of a work with weights, and the bytes of caches that it reads.
+
+    Args:
+        work: str, one of `WORKS`.
+
+    Returns:
+        Tuple of a list of passes, each of its number of repetitions, the rows of its
+        inputs and the shapes of its weights, and of an int, bytes.
+    """
+    if work.startswith("translation"):
+        return of_translation(
+            accelerator.translated(
+                "small" if "128" in work else "large", 1 if "one" in work else 64
+            )
+        )
+    if work.startswith("beam"):
+        return of_captions(50, BEAMS)
+    searched, caches = of_captions(10, CAPTIONS + 1)
+    trained, _ = of_captions(10, CAPTIONS, at_once=True)
+    # Forward, and backward by inputs and by weights.
+    return searched + [(3 * times, *rest) for times, *rest in trained], caches
+
+
+def of_captions(images, captions, at_once=False):
+    """`passes` of NG-SAN's search, or of its training on whole captions `at_once`."""
+    d, inner, layers = 512, 2048, 4
+    block = [(d, inner), (inner, d)]
+    encoder = [
+        (REGION_DIM, d),
+        *layers * [*4 * [(d, d)], *block],
+        *2 * layers * [(d, d)],
+    ]
+    decoder = [*layers * [*6 * [(d, d)], *block], (d, VOCABULARY_SIZE)]
+    rows = images * captions
+    steps = (1, rows * WORDS) if at_once else (WORDS, rows)
+    caches = layers * 2 * d * FLOAT
+    caches *= rows * sum(range(WORDS)) + images * REGIONS * WORDS
+    return [(1, images * REGIONS, encoder), (*steps, decoder)], caches
+
+
+def of_translation(work):
+    """`passes` of a `forced_translation.Work`."""
+    from experiments.benchmarks import forced_translation as forced
+
+    d, inner, layers = work.model_dim, work.feedforward_dim, work.num_layers
+    block = [(d, inner), (inner, d)]
+    encoder = [*layers * [*4 * [(d, d)], *block], *2 * layers * [(d, d)]]
+    decoder = [*layers * [*6 * [(d, d)], *block], (d, forced.VOCABULARY_SIZE)]
+    rows = work.sentences * forced.BEAM_SIZE
+    caches = layers * 2 * d * FLOAT
+    read = work.sentences * forced.SOURCE_LENGTH
+    caches *= rows * sum(range(forced.LENGTH)) + read * forced.LENGTH
+    return [(1, read, encoder), (forced.LENGTH, rows, decoder)], caches
+
+
+def operations(passes):
+    """Floating-point operations of `passes`."""
+    return sum(2 * n * rows * a * b for n, rows, pairs in passes for a, b in pairs)
+
+
+def weights(passes):
+    """Bytes of the weights that `passes` read."""
+    return FLOAT * sum(n * a * b for n, _, pairs in passes for a, b in pairs)
+
+
+def products(work):
+    """The products of a work alone, as a function without arguments."""
+    import tensorflow as tf
+
+    made = [
+        (
+            times,
+            {a: tf.random.normal((rows, a)) for a, _ in pairs},
+            [tf.random.normal(pair) for pair in pairs],
+        )
+        for times, rows, pairs in passes(work)[0]
+    ]
+
+    def all_once():
+        for times, inputs, matrices in made:
+            for _ in range(times):
+                for matrix in matrices:
+                    tf.matmul(inputs[matrix.shape[0]], matrix)
+
+    return all_once
+
+
+def machine():
+    """Operations a second of a large product, and bytes a second of reading memory."""
+    import numpy as np
+
+    large = np.ones((2048, 2048), "float32")
+    memory, vector = np.ones((READ // FLOAT // 1024, 1024), "float32"), large[0, :1024]
+    product = least(lambda: large @ large)
+    return 2 * 2048**3 / product, READ / least(lambda: memory @ vector)
+
+
+def least(function, repeats=7):
+    taken = []
+    for _ in range(repeats):
+        start = time.process_time()
+        function()
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--works", nargs="+", default=WORKS, choices=WORKS)
+    options = parser.parse_args()
+    rate, bandwidth = in_a_process(machine)
+    print(f"{rate / 1e9:.0f} GFLOP/s of a large product, {bandwidth / 1e9:.1f} GB/s\n")
+    print(
+        "| work | GFLOP | at that rate | GB | at that bandwidth | products | measured |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for work in options.works:
+        counted, caches = passes(work)
+        count, read = operations(counted), weights(counted) + caches
+        taken = in_turn({"products": products, "measured": ours}, work, repeats=3)
+        columns = (
+            f"{count / 1e9:.1f}",
+            f"{count / rate:.2f}",
+            f"{read / 1e9:.2f}",
+            f"{read / bandwidth:.2f}",
+            *(f"{times.cpu:.2f}" for times in taken.values()),
+        )
+        print(f"| {work} | {' | '.join(columns)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
