@@ -25,12 +25,12 @@ import textwrap
 import zlib
 
 import numpy as np
-from keras_caption.apps.report.results import places_of_labels
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import keras_caption as kc
 from keras_caption.apps.objects.description import OBJECT
+from keras_caption.apps.report.results import places_of_labels
 from keras_caption.base.atomic import creating
 from keras_caption.commands import caption
 from keras_caption.commands.command_line import Parser, new_figure, start

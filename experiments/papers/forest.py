@@ -49,8 +49,8 @@ def forest(lines):
         )
         panel.set_ylim(len(shown) - 0.5, -0.5)
         panel.set_xlabel(
-            "points of CIDEr-D, BLEU or accuracy, 95 % intervals; "
-            f"logarithmic beyond {LINEAR}\n"
+            "points of CIDEr-D, BLEU or accuracy, 95 % intervals\n"
+            f"(logarithmic beyond {LINEAR})\n"
             "green: came out; red: reversed; diamonds: the papers'"
         )
         panel.spines[["top", "right", "left"]].set_visible(False)
