@@ -24,20 +24,37 @@ from experiments.benchmarks.forced_translation import (
 
 
 def ctranslate2(work, precision="float32"):
+    return ctranslate2_search(
+        make_model(work),
+        [row[:-1] for row in work.sources],  # CTranslate2 appends EOS
+        precision,
+        beam_size=BEAM_SIZE,
+        min_decoding_length=LENGTH,
+        max_decoding_length=LENGTH,
+    )
+
+
+def ctranslate2_search(model, sources, precision, **options):
+    """A search of a translator's export, as a function without arguments.
+
+    Args:
+        model: Translator.
+        sources: Token ids of sentences, without EOS.
+        precision: As in `export_ctranslate2`.
+        **options: Of CTranslate2: the beam and the lengths.
+    """
     import ctranslate2
 
     with tempfile.TemporaryDirectory() as folder:
-        export_ctranslate2(make_model(work), folder, precision)
+        export_ctranslate2(model, folder, precision)
         engine = ctranslate2.Translator(folder, intra_threads=cores())
     return functools.partial(
         engine.translate_batch,
-        [[str(token) for token in row[:-1]] for row in work.sources],  # it appends EOS
-        beam_size=BEAM_SIZE,
+        [[str(token) for token in row] for row in sources],
         length_penalty=0,
-        min_decoding_length=LENGTH,
-        max_decoding_length=LENGTH,
         suppress_sequences=[["<pad>"], ["<bos>"]],
         disable_unk=True,
+        **options,
     )
 
 

@@ -23,16 +23,19 @@ import tempfile
 import time
 
 import numpy as np
-from keras_caption.serving import export_ctranslate2, export_engine
+from keras_caption.serving import export_engine
 
 import keras_caption as kc
-from experiments.benchmarks.against_ctranslate2 import ctranslate2, litert
-from experiments.benchmarks.forced_translation import LENGTH, WORKS, cores, ours
+from experiments.benchmarks.against_ctranslate2 import (
+    ctranslate2,
+    ctranslate2_search,
+    litert,
+)
+from experiments.benchmarks.forced_translation import LENGTH, WORKS, ours
 from keras_caption.evaluation import markdown_table, score_translations
 
 REPEATS = 3
-DECODING = {"beam_size": 4, "renormalize": True}  # as CTranslate2 decodes
-PRECISIONS = {"": "float32", ", int8": "int8"}
+BEAM_SIZE = 4  # of a trained translator
 
 
 def best_tokens(output):
@@ -46,51 +49,54 @@ def best_tokens(output):
     return np.reshape(output, (-1, LENGTH))
 
 
-def random_searches():
-    """Searches of the small translator, by engine; each returns its own output."""
+def of_random():
+    """Searches of the small translator by engines, and how outputs are compared."""
     work = WORKS[0]
-    searches = {"keras_caption": ours(work)}
-    for name, make in (("LiteRT", litert), ("CTranslate2", ctranslate2)):
-        for suffix, precision in PRECISIONS.items():
-            searches[name + suffix] = functools.partial(make, precision=precision)(work)
-    return searches
+    engines = {"LiteRT": litert, "CTranslate2": ctranslate2}
+    makers = {x: functools.partial(make, work) for x, make in engines.items()}
+
+    def compare(output, expected):
+        equal = best_tokens(output) == best_tokens(expected)
+        return str(equal.all(axis=1).sum()), f"{equal.mean():.1%}"
+
+    return ours(work), makers, "equal tokens", compare
 
 
-def trained_searches(run, sentences):
-    """Searches of a trained translator, by engine; each returns texts."""
-    import ctranslate2
-
+def of_trained(run, sentences, references):
+    """As `of_random`, of a trained translator and two lists of texts."""
     model = kc.models.load(run)
+    longest = model.decoding.max_length
     model.decoding = kc.decoding.Decoding(
-        max_length=model.decoding.max_length, **DECODING
+        beam_size=BEAM_SIZE, max_length=longest, renormalize=True
     )
-    searches = {"keras_caption": functools.partial(model.generate, sentences)}
-    ids = [[*map(str, model.source.to_ids(sentence))] for sentence in sentences]
 
-    def translate(engine):
-        results = engine.translate_batch(
-            ids,
-            beam_size=DECODING["beam_size"],
-            length_penalty=0,
-            min_decoding_length=0,
-            max_decoding_length=model.decoding.max_length,
-            suppress_sequences=[["<pad>"], ["<bos>"]],
-            disable_unk=True,
-        )
-        return [model.target.to_text([*map(int, x.hypotheses[0])]) for x in results]
-
-    for suffix, precision in PRECISIONS.items():
+    def lite(precision):
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder)
-            export_engine(model, path / "litert", "litert", precision)
-            export_ctranslate2(model, path / "ctranslate2", precision)
-            engine = kc.models.load(path / "litert")
-            searches[f"LiteRT{suffix}"] = functools.partial(engine.generate, sentences)
-            engine = ctranslate2.Translator(
-                str(path / "ctranslate2"), intra_threads=cores()
-            )
-            searches[f"CTranslate2{suffix}"] = functools.partial(translate, engine)
-    return searches
+            path = pathlib.Path(folder) / "translator"
+            export_engine(model, path, "litert", precision)
+            engine = kc.models.load(path)
+        return functools.partial(engine.generate, sentences)
+
+    def ct2(precision):
+        search = ctranslate2_search(
+            model,
+            map(model.source.to_ids, sentences),
+            precision,
+            beam_size=BEAM_SIZE,
+            min_decoding_length=0,
+            max_decoding_length=longest,
+        )
+        return lambda: [
+            model.target.to_text([*map(int, x.hypotheses[0])]) for x in search()
+        ]
+
+    def compare(output, expected):
+        equal = sum(a == b for a, b in zip(output, expected, strict=True))
+        scores, _ = score_translations(output, references)
+        return str(equal), f"{100 * scores['BLEU']:.2f}"
+
+    makers = {"LiteRT": lite, "CTranslate2": ct2}
+    return functools.partial(model.generate, sentences), makers, "BLEU", compare
 
 
 def main():
@@ -99,14 +105,18 @@ def main():
     )
     parser.add_argument("trained", nargs="*", metavar="RUN SENTENCES REFERENCES")
     trained = parser.parse_args().trained
+    if len(trained) not in (0, 3):
+        parser.error("RUN, SENTENCES and REFERENCES are given together.")
     if trained:
         run, *files = trained
-        sentences, references = (
-            pathlib.Path(x).read_text(encoding="utf-8").splitlines() for x in files
-        )
-        searches = trained_searches(run, sentences)
+        texts = (pathlib.Path(x).read_text("utf-8").splitlines() for x in files)
+        search, makers, last, compare = of_trained(run, *texts)
     else:
-        searches = random_searches()
+        search, makers, last, compare = of_random()
+    searches = {"keras_caption": search}
+    for name, make in makers.items():
+        searches[name] = make(precision="float32")
+        searches[f"{name}, int8"] = make(precision="int8")
     found = {name: search() for name, search in searches.items()}
     times = {name: [] for name in searches}
     for _ in range(REPEATS):
@@ -114,21 +124,12 @@ def main():
             begun = time.process_time()
             search()
             times[name].append(time.process_time() - begun)
-    if not trained:
-        found = {name: best_tokens(output) for name, output in found.items()}
     rows = []
     for name, output in found.items():
-        if trained:
-            pairs = zip(output, found["keras_caption"], strict=True)
-            equal = sum(a == b for a, b in pairs)
-            last = f"{100 * score_translations(output, references)[0]['BLEU']:.2f}"
-        else:
-            tokens = output == found["keras_caption"]
-            equal, last = tokens.all(axis=1).sum(), f"{tokens.mean():.1%}"
-        seconds = statistics.median(times[name])
-        rows.append((name, f"{seconds:.2f}", str(equal), last))
-    last = "BLEU" if trained else "equal tokens"
-    print(markdown_table(("", "CPU seconds", "equal translations", last), rows))
+        seconds = f"{statistics.median(times[name]):.2f}"
+        rows.append((name, seconds, *compare(output, found["keras_caption"])))
+    columns = "", "CPU seconds", "equal translations", last
+    print(markdown_table(columns, rows))
 
 
 if __name__ == "__main__":
