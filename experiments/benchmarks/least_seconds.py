@@ -6,7 +6,7 @@ counts, for each work, the floating-point operations of its products with weight
 the bytes of weights and caches that it reads; measures, in the same run, the rate of a
 large product, the bandwidth of reading memory, and those products alone, one after
 another at their own shapes; and prints them beside the seconds that the work takes.
-Seconds are of processors, the works' and the products' in turn, medians of three.
+Seconds are of processors, all four in turn, medians of three.
 
 A step of a search reads all weights of the decoder once, and the keys and values so far
 once. Not counted are attention's own products and geometry, softmax, the choice of
@@ -16,17 +16,27 @@ need not be read from memory.
 """
 
 import argparse
-import time
+import functools
+
+import numpy as np
 
 from experiments.benchmarks import accelerator
+from experiments.benchmarks import forced_translation as forced
 from experiments.benchmarks.accelerator import BEAMS, CAPTIONS, WORDS
 from experiments.benchmarks.beside_peers import ours
 from experiments.benchmarks.common import (
     REGION_DIM,
     REGIONS,
     VOCABULARY_SIZE,
-    in_a_process,
     in_turn,
+)
+from experiments.benchmarks.forced_translation import (
+    BEAM_SIZE,
+    LENGTH,
+    PRODUCT,
+    PRODUCT_SIZE,
+    SOURCE_LENGTH,
+    large_product,
 )
 
 FLOAT = 4  # bytes
@@ -66,34 +76,36 @@ def passes(work):
 
 def of_captions(images, captions, at_once=False):
     """`passes` of NG-SAN's search, or of its training on whole captions `at_once`."""
-    d, inner, layers = 512, 2048, 4
-    block = [(d, inner), (inner, d)]
-    encoder = [
-        (REGION_DIM, d),
-        *layers * [*4 * [(d, d)], *block],
-        *2 * layers * [(d, d)],
-    ]
-    decoder = [*layers * [*6 * [(d, d)], *block], (d, VOCABULARY_SIZE)]
+    encoder, decoder, cached = transformer(4, 512, 2048, VOCABULARY_SIZE)
+    encoder = [(REGION_DIM, 512), *encoder]
     rows = images * captions
     steps = (1, rows * WORDS) if at_once else (WORDS, rows)
-    caches = layers * 2 * d * FLOAT
-    caches *= rows * sum(range(WORDS)) + images * REGIONS * WORDS
-    return [(1, images * REGIONS, encoder), (*steps, decoder)], caches
+    tokens = rows * sum(range(WORDS)) + images * REGIONS * WORDS
+    return [(1, images * REGIONS, encoder), (*steps, decoder)], tokens * cached
 
 
 def of_translation(work):
     """`passes` of a `forced_translation.Work`."""
-    from experiments.benchmarks import forced_translation as forced
+    encoder, decoder, cached = transformer(
+        *(work.num_layers, work.model_dim, work.feedforward_dim),
+        forced.VOCABULARY_SIZE,
+    )
+    rows, read = work.sentences * BEAM_SIZE, work.sentences * SOURCE_LENGTH
+    tokens = rows * sum(range(LENGTH)) + read * LENGTH
+    return [(1, read, encoder), (LENGTH, rows, decoder)], tokens * cached
 
-    d, inner, layers = work.model_dim, work.feedforward_dim, work.num_layers
+
+def transformer(layers, d, inner, words):
+    """Shapes of a Transformer's weights, and bytes of a token's keys and values.
+
+    Returns:
+        Tuple of the shapes of the encoder, keys and values of the decoder's attention
+        to it included, and those of the decoder, two lists, and of an int, bytes.
+    """
     block = [(d, inner), (inner, d)]
     encoder = [*layers * [*4 * [(d, d)], *block], *2 * layers * [(d, d)]]
-    decoder = [*layers * [*6 * [(d, d)], *block], (d, forced.VOCABULARY_SIZE)]
-    rows = work.sentences * forced.BEAM_SIZE
-    caches = layers * 2 * d * FLOAT
-    read = work.sentences * forced.SOURCE_LENGTH
-    caches *= rows * sum(range(forced.LENGTH)) + read * forced.LENGTH
-    return [(1, read, encoder), (forced.LENGTH, rows, decoder)], caches
+    decoder = [*layers * [*6 * [(d, d)], *block], (d, words)]
+    return encoder, decoder, layers * 2 * d * FLOAT
 
 
 def operations(passes):
@@ -128,45 +140,29 @@ def products(work):
     return all_once
 
 
-def machine():
-    """Operations a second of a large product, and bytes a second of reading memory."""
-    import numpy as np
-
-    large = np.ones((2048, 2048), "float32")
-    memory, vector = np.ones((READ // FLOAT // 1024, 1024), "float32"), large[0, :1024]
-    product = least(lambda: large @ large)
-    return 2 * 2048**3 / product, READ / least(lambda: memory @ vector)
-
-
-def least(function, repeats=7):
-    taken = []
-    for _ in range(repeats):
-        start = time.process_time()
-        function()
-        taken.append(time.process_time() - start)
-    return min(taken)
+def reading(work):
+    """Reads memory once, as a function without arguments."""
+    memory = np.ones((READ // FLOAT // 1024, 1024), "float32")
+    return functools.partial(np.matmul, memory, memory[0])
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--works", nargs="+", default=WORKS, choices=WORKS)
     options = parser.parse_args()
-    rate, bandwidth = in_a_process(machine)
-    print(f"{rate / 1e9:.0f} GFLOP/s of a large product, {bandwidth / 1e9:.1f} GB/s\n")
-    print(
-        "| work | GFLOP | at that rate | GB | at that bandwidth | products | measured |"
-    )
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    makers = {"products": products, "measured": ours, PRODUCT: large_product}
+    makers["reading"] = reading
+    print("| work | GFLOP | GFLOP/s | s | GB | GB/s | s | products | measured |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for work in options.works:
         counted, caches = passes(work)
         count, read = operations(counted), weights(counted) + caches
-        taken = in_turn({"products": products, "measured": ours}, work, repeats=3)
+        taken = {x: t.cpu for x, t in in_turn(makers, work, repeats=3).items()}
+        rate, bandwidth = 2 * PRODUCT_SIZE**3 / taken[PRODUCT], READ / taken["reading"]
         columns = (
-            f"{count / 1e9:.1f}",
-            f"{count / rate:.2f}",
-            f"{read / 1e9:.2f}",
-            f"{read / bandwidth:.2f}",
-            *(f"{times.cpu:.2f}" for times in taken.values()),
+            *(f"{count / 1e9:.1f}", f"{rate / 1e9:.0f}", f"{count / rate:.2f}"),
+            *(f"{read / 1e9:.2f}", f"{bandwidth / 1e9:.1f}", f"{read / bandwidth:.2f}"),
+            *(f"{taken[name]:.2f}" for name in ("products", "measured")),
         )
         print(f"| {work} | {' | '.join(columns)} |", flush=True)
 
