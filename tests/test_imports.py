@@ -17,7 +17,7 @@ from conftest import PROJECT
 import keras_caption
 from keras_caption.base.errors import EXTRAS
 from keras_caption.base.old_names import PLACE_OF, place_of
-from keras_caption.base.registration import _GIVEN
+from keras_caption.base.registration import _GIVEN, Registry, give
 from keras_caption.commands import COMMANDS
 
 PACKAGE = PROJECT / "keras_caption"
@@ -332,3 +332,16 @@ def test_mutations_name_texts_and_tests_that_there_are():
     for (file, tests), text, _ in table:
         assert (PACKAGE / file).read_text().count(text) == 1, (file, text)
         assert (PROJECT / "tests" / tests.split("::")[0].split()[0]).is_file(), tests
+
+
+def test_what_an_app_gave_can_be_deleted(monkeypatch):
+    monkeypatch.setitem(_GIVEN, "numbers", {})
+    give("numbers", {"pi": "math:pi", "e": "math:e"})
+    numbers = Registry("numbers", {"one": 1})
+    assert numbers["pi"] > numbers["one"]
+    del numbers["pi"], numbers["e"]  # imported, and not
+    assert [*numbers] == ["one"]
+    with pytest.raises(KeyError):
+        numbers["pi"]
+    with pytest.raises(KeyError):
+        del numbers["pi"]

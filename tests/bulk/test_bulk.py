@@ -255,8 +255,9 @@ def test_captions_have_evidence_whatever_the_options(folder, tmp_path, capsys):
     for file, cells in zip(files, [[(1, 2)], [(1, 2), (4, 5)]], strict=True):
         Image.fromarray(photo(416, 416, cells)).save(file)
     command = [*files, f"--detector={folder / 'yolox.keras'}"]
+    # Details would make "a dog" of two into "dogs".
     command += [f"--model={tmp_path / 'model.keras'}", "--format=jsonl", "--no-details"]
-    search = ["--n_best=9", "--beam_size=9"]  # without details, that say "a dog" of one
+    search = ["--n_best=9", "--beam_size=9"]
     of_two = {"a dog", "dogs", "two dogs"}
     for i, (options, expected) in enumerate(
         (
