@@ -1,5 +1,6 @@
 import abc
 import concurrent.futures
+import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -99,8 +100,16 @@ class RecordPredictor(abc.ABC):
         """Number of tokens of a text that the model generates; of words, by default."""
         return len(text.split())
 
-    def judge(self, prediction: Prediction, example: Example) -> None:  # noqa: B027 (most texts stand)
-        """Changes a prediction by the question of its example; by default nothing."""
+    def judge(  # noqa: B027 (most texts stand)
+        self, prediction: Prediction, example: Example, options: Any
+    ) -> None:
+        """Changes a prediction by what its example says; by default nothing.
+
+        Args:
+            prediction: `Prediction`, which is changed.
+            example: `Example`.
+            options: What `check_options` has returned.
+        """
 
     def fill(self, count: int, batch_size: int) -> int:
         """Number of rows of a batch of `count` examples, see `batches_of`."""
@@ -168,8 +177,8 @@ class RecordPredictor(abc.ABC):
                 `n` answers.
             NoTextError: If the options exclude all texts of an example.
         """
-        run = self._runner(n, attention, options)
-        return self._answers(examples, run, BATCH_SIZE)
+        answers = self._answering(n, attention, options)
+        return answers(examples, BATCH_SIZE)
 
     @with_decoding
     def stream(
@@ -205,7 +214,7 @@ class RecordPredictor(abc.ABC):
         Raises:
             InputError: If an option is unknown or wrong.
         """
-        run = self._runner(n, attention, options)
+        answers = self._answering(n, attention, options)
         read = self.read if read is None else read
         has_files = any(name in self.reads for name in MEDIA)
         windows = windows_of(records, batch_size if has_files else WINDOW, size_of)
@@ -224,7 +233,7 @@ class RecordPredictor(abc.ABC):
         if not has_files:
             for window in windows:
                 examples = [read_one(*numbered) for numbered in window]
-                yield from self._answers(examples, run, batch_size, faults)
+                yield from answers(examples, batch_size, faults)
             return
         pool = concurrent.futures.ThreadPoolExecutor()
         try:
@@ -233,19 +242,23 @@ class RecordPredictor(abc.ABC):
             while waiting:
                 following = begin(next(windows, []))
                 examples = [future.result() for future in waiting]
-                yield from self._answers(examples, run, batch_size, faults)
+                yield from answers(examples, batch_size, faults)
                 waiting = following
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _runner(self, n, attention, options):
-        """`run` of a batch's inputs and places, after a check of the options."""
+    def _answering(self, n, attention, options):
+        """`_answers` with the options, which are checked."""
         checked = self.check_options(n, options)
         checked = options if checked is None else checked
-        return lambda inputs, places: self.run(inputs, places, n, attention, checked)
+        return functools.partial(self._answers, n, attention, checked)
 
-    def _answers(self, examples, run, batch_size, faults=None):
-        """The results of `run` for examples, in their order, and faults as they are."""
+    def _answers(self, n, attention, options, examples, batch_size, faults=None):
+        """The predictions of examples, in their order, and faults as they are."""
+
+        def run(inputs, places):
+            return self.run(inputs, places, n, attention, options)
+
         # Examples without words keep this empty prediction.
         results = [x if isinstance(x, Fault) else Prediction() for x in examples]
         indices = [
@@ -257,7 +270,7 @@ class RecordPredictor(abc.ABC):
         with self._lock:
             for i, result in run_batches(rows, run, batch_size, self.fill, faults):
                 if isinstance(result, Prediction):
-                    self.judge(result, examples[indices[i]])
+                    self.judge(result, examples[indices[i]], options)
                 results[indices[i]] = result
         return results
 

@@ -518,12 +518,14 @@ def test_captions_get_details_unless_they_are_switched_off(
 ):
     monkeypatch.setattr(details, "likely_dog_colour", lambda *_: ("brown", 1.0))
     small, path = files / "photos" / "1.png", tmp_path / "c.jsonl"
-    call(capsys, files, small, "--required=a dog", f"--output={path}")
+    a_dog = "--prefix=a", "--required=dog", "--max_length=2"
+    call(capsys, files, small, *a_dog, f"--output={path}")
     [row] = map(json.loads, path.open())
     assert "a brown dog" in row["caption"]
     assert ("brown", "colour") in [(x["word"], x["kind"]) for x in row["links"]]
-    _, printed, _ = call(capsys, files, small, "--required=a dog", "--no-details")
-    assert "a dog" in printed
+    for options in (*a_dog, "--no-details"), ("--required=a dog",):
+        _, printed, _ = call(capsys, files, small, *options)
+        assert "a dog" in printed
 
 
 WITHOUT_KERAS = """

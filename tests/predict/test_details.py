@@ -18,6 +18,7 @@ from keras_caption.apps.objects.object_colours import (
     shares_of_colours,
 )
 from keras_caption.apps.objects.places import PLACES, is_at, likely_places
+from keras_caption.decoding import Decoding
 from keras_caption.predict import Prediction
 
 FILE = importlib.resources.files("keras_caption.apps.objects") / "details.npz"
@@ -251,22 +252,34 @@ def test_a_prediction_gets_what_its_photo_shows():
     image, extent, box = drawn((110, 70, 40), (60, 140, 60))
     photo = {"images": image, "extents": extent}
 
-    def caption_of(box_classes):
+    def caption_of(box_classes, **options):
         caption = Prediction("a dog", best=[("a dog", -1.0), ("a dog standing", -2.0)])
         caption.objects = [{"category": "dog", "score": 0.9, "box": box}]
         caption.inputs = {"classes": typical_of("grass"), "box_classes": box_classes}
-        add_details(caption, photo)
+        add_details(caption, photo, Decoding(**options))
         return caption
 
-    caption = caption_of(typical_of("brown")[None])
+    brown = typical_of("brown")[None]
+    caption = caption_of(brown)
     assert caption.best[0] == (caption.text, -1.0)
     assert caption.text == "a brown dog on grass"
     assert caption.objects[0]["colour"] == "brown"
     assert caption.links[0]["boxes"] == [box]
     assert caption_of(np.zeros((1, 1000))).text == "a dog on grass"  # not classified
+    # Details go that options do not leave.
+    for options, text in (
+        ({"forbidden": ["Brown"]}, "a dog on grass"),
+        ({"forbidden": ["on grass", "row"]}, "a brown dog"),
+        ({"prefix": "a dog"}, "a dog on grass"),
+        ({"required": ["a dog"], "forbidden": ["grass"]}, "a dog"),
+    ):
+        caption = caption_of(brown, **options)
+        assert caption.best[0] == (caption.text, -1.0)
+        assert caption.text == text
+        assert all(text[x["start"] :].startswith(x["word"]) for x in caption.links)
     bare = Prediction("a dog", best=[("a dog", -1.0)])
     bare.objects = [{"category": "dog", "score": 0.9, "box": box}]
-    add_details(bare, photo)  # without a second opinion
+    add_details(bare, photo, Decoding())  # without a second opinion
     assert bare.text == "a dog"
 
 
@@ -284,7 +297,7 @@ def test_a_person_has_a_name_where_it_is_sure():
         caption.objects = [{**x} for x in caption.objects]
         boxes = np.stack([classes, classes, np.zeros(1000)])
         caption.inputs = {"classes": typical, "box_classes": boxes}
-        add_details(caption, {"images": image, "extents": extent})
+        add_details(caption, {"images": image, "extents": extent}, Decoding())
         return caption
 
     caption = caption_of(1.0)
@@ -299,11 +312,11 @@ def test_a_person_has_a_name_where_it_is_sure():
 def test_where_nothing_is_detected_a_second_opinion_names_what_it_sees():
     photo = {"images": np.zeros((8, 8, 3)), "extents": np.ones(2)}
 
-    def of_class(place, probability):
+    def of_class(place, probability, **options):
         classes = np.full((1, 1000), 1e-6)
         classes[0, place] = probability
         caption = Prediction(things=SecondOpinion.things_of({"classes": classes}, 0))
-        add_details(caption, photo)
+        add_details(caption, photo, Decoding(**options))
         return caption
 
     koala, seashore = 105, 978
@@ -313,6 +326,7 @@ def test_where_nothing_is_detected_a_second_opinion_names_what_it_sees():
     [link] = caption.links
     assert (link["word"], link["start"], link["boxes"]) == ("koala", 2, [])
     assert of_class(koala, 0.6).text == of_class(seashore, 0.9).text == ""
+    assert of_class(koala, 0.9, forbidden=["koala"]).text == ""
     detected = Prediction()
-    add_details(detected, photo)  # by a detector alone
+    add_details(detected, photo, Decoding())  # by a detector alone
     assert detected == Prediction()

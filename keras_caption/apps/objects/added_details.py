@@ -1,35 +1,48 @@
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_caption.apps.objects.description import describe, name_of
+from keras_caption.apps.objects.description import (
+    Link,
+    describe,
+    links_of,
+    name_of,
+)
 from keras_caption.apps.objects.details import PLACE, admits
 from keras_caption.apps.objects.dog_colours import DOG, likely_dog_colour
 from keras_caption.apps.objects.object_colours import pixel_shares
 from keras_caption.apps.objects.person_names import PERSON, likely_person_name
 from keras_caption.apps.objects.places import likely_places
 from keras_caption.predict.prediction import Prediction
+from keras_caption.settings.decoding import Decoding
+from keras_caption.text.normalization import split_words
 
 SCENE = "place"  # kind of a thing that is no object
 
 
-def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
+def add_details(
+    caption: Prediction, photo: Mapping[str, Any] | None, options: Decoding
+) -> None:
     """Adds what was measured of a photo to its caption, and links its words.
 
     Objects get a `colour` and a `colour_probability` where the colour is sure. Of
     captions that are then alike, the best one remains. Where no object is detected, the
-    caption is what a second opinion sees in the photo, such as "a koala".
+    caption is what a second opinion sees in the photo, such as "a koala". Details with
+    which a caption would not follow the options' texts are left out.
 
     Args:
         caption: `Prediction` of a caption with its objects, which is changed.
         photo: dict of `images` and `extents` of the photo, see `ObjectDetector.place`;
             `None` if objects were given instead of a photo, of which nothing is known.
+        options: `keras_caption.decoding.Decoding`, of which `prefix`, `forbidden` and
+            `required` count.
     """
     if photo is None:
         return
     things = [x for x in caption.things if x["kind"] != SCENE]
     if not caption.objects:
-        if things:
+        if things and follows(options, name_of(things[0])[0]):
             name_thing(caption, things[0])
         return
     places = []
@@ -43,7 +56,7 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
             if admits(PLACE, place["name"], place["probability"])
         ]
     described = [
-        (describe(text, caption.objects, places, things), score)
+        (describe_within(options, text, caption.objects, places, things), score)
         for text, score in caption.best
     ]
     caption.text, caption.links = described[0][0]
@@ -51,6 +64,46 @@ def add_details(caption: Prediction, photo: Mapping[str, Any] | None) -> None:
     for (text, _), score in described:
         best.setdefault(text, score)
     caption.best = [*best.items()]
+
+
+def describe_within(
+    options: Decoding,
+    caption: str,
+    objects: Sequence[dict[str, Any]],
+    places: Sequence[dict[str, Any]],
+    things: Sequence[dict[str, Any]],
+) -> tuple[str, list[Link]]:
+    """`describe` with as many details as the options' texts leave.
+
+    Args:
+        options: As in `add_details`.
+        caption, objects, places, things: As in `describe`.
+    """
+    plain = [{key: x[key] for key in ("category", "score", "box")} for x in objects]
+    for known in itertools.product((objects, plain), (places, ()), (things, ())):
+        described = describe(caption, *known)
+        if follows(options, described[0]):
+            return described
+    return caption, links_of(caption, plain)
+
+
+def follows(options: Decoding, text: str) -> bool:
+    """Whether a text has the prefix, all required words and no forbidden ones.
+
+    Args:
+        options: As in `add_details`.
+        text: str.
+    """
+
+    def words_of(text):
+        return " ".join(["", *split_words(text), ""])
+
+    words = words_of(text)
+    return (
+        words.startswith(words_of(options.prefix))
+        and all(words_of(x) in words for x in options.required)
+        and not any(words_of(x) in words for x in options.forbidden)
+    )
 
 
 def add_to_objects(

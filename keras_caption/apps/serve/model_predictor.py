@@ -71,9 +71,15 @@ class ModelPredictor(RecordPredictor):
             judge_by_objects(prediction, calibration, self.model.threshold)
         return prediction
 
-    def judge(self, prediction: Prediction, example: Example) -> None:
+    def judge(self, prediction: Prediction, example: Example, options: Any) -> None:
+        """Judges an answer by the objects, and adds details to a caption.
+
+        Args:
+            prediction, example: As in `RecordPredictor.judge`.
+            options: `keras_caption.decoding.Decoding` of captions.
+        """
         if example.question:
             if prediction.objects:
                 judge_answer(prediction, example.question, self.model)
         elif self.details and self._detects:
-            add_details(prediction, example.values.get("photo"))
+            add_details(prediction, example.values.get("photo"), options)
