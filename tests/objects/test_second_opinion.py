@@ -83,7 +83,10 @@ def test_tables_name_each_class_within_its_category():
     [
         ("bear", {GOLDEN: 0.4, LABRADOR: 0.37}, ("dog", 0.77, "retriever")),
         ("bear", {GOLDEN: 0.61, LABRADOR: 0.16}, ("dog", 0.77, "golden retriever")),
-        ("bear", {GOLDEN: 0.3, LABRADOR: 0.1}, ("bear", 0.9, None)),
+        ("bear", {BROWN_BEAR: 0.06, GOLDEN: 0.4}, ("bear", 0.9, None)),
+        ("bear", {BROWN_BEAR: 0.04, GOLDEN: 0.4}, ("dog", 0.4, None)),
+        ("bear", {BROWN_BEAR: 0.04, GOLDEN: 0.3}, None),
+        ("dog", {GOLDEN: 0.04}, None),
         ("bear", {BROWN_BEAR: 0.79, GOLDEN: 0.1}, ("bear", 0.9, "brown bear")),
         ("horse", {GOLDEN: 0.55}, ("horse", 0.9, None)),  # ImageNet has sorrels alone
         ("horse", {178: 0.7}, ("dog", 0.7, "hound")),
@@ -98,7 +101,7 @@ def test_a_category_is_kept_replaced_or_dropped(category, classes, expected):
     objects, things, _ = opinion([(category, WHOLE)], {SWING: 0.71}, classes)
     found = [(x["category"], x["score"], x.get("name")) for x in objects]
     assert found == ([] if expected is None else [pytest.approx(expected)])
-    koala = [("koala", "animal")] if expected is None else []
+    koala = [("koala", "animal")] if classes == {KOALA: 0.8} else []
     assert things == [*koala, ("swing", "thing")]
 
 

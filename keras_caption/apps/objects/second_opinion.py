@@ -28,6 +28,8 @@ PERSON = CATEGORIES.index("person")
 ANIMALS = CATEGORIES[CATEGORIES.index("bird") : CATEGORIES.index("giraffe") + 1]
 # Of these, ImageNet has few kinds or none: a horse may have dogs' probabilities.
 VAGUE = ("horse", "sheep", "cow", "giraffe")
+# Of these it has so many that true ones have a share.
+DISTINCT = ("dog", "bear")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +44,9 @@ class Rule:
         thing: float, the same, of an animal that replaces what is no animal.
         dropped: float, least probability of animals that COCO lacks, of which an animal
             is dropped.
+        own: float, least probability that one of `DISTINCT` is what was detected. With
+            less, it is replaced or dropped.
+        instead: float, least probability of another animal that replaces it then.
         named: float, least probability of a finer name.
         seen: float, least probability of a thing in the whole photo.
     """
@@ -50,6 +55,8 @@ class Rule:
     vague: float = 0.6
     thing: float = 0.6
     dropped: float = 0.7
+    own: float = 0.05
+    instead: float = 0.35
     named: float = 0.6
     seen: float = 0.7
 
@@ -68,7 +75,8 @@ class SecondOpinion:
       suffices. So is what is no animal, unless such an animal was detected within it.
       Its score is then that probability; an object of the new category that has most
       of the box is the same, and remains alone;
-    - dropped, if animals that COCO lacks have a probability that suffices;
+    - dropped, if animals that COCO lacks have a probability that suffices, or if it is
+      a dog or a bear whose own classes have next to none;
     - and else kept. `Rule` has the probabilities.
 
     A person stays one. The least of more than 4 persons, and of more than 12 other
@@ -265,16 +273,19 @@ def opinion_on(
     """
     masses = members() @ probabilities
     animals, others = of_animals()
+    is_none = category in DISTINCT and masses[animals[category]] < rule.own
     best = max(animals, key=lambda name: masses[animals[name]])
-    if best == category:
+    if best == category and not is_none:
         return category, 1.0
     least = rule.replaced if category in animals else rule.thing
     if category in VAGUE:
         least = rule.vague
+    if is_none:
+        least = rule.instead
     if masses[animals[best]] >= least:
         return best, float(masses[animals[best]])
     unknown = float(probabilities[others].sum())
-    if category in animals and unknown >= rule.dropped:
+    if is_none or (category in animals and unknown >= rule.dropped):
         return None, unknown
     return category, 1.0
 
