@@ -319,14 +319,32 @@ def test_where_nothing_is_detected_a_second_opinion_names_what_it_sees():
         add_details(caption, photo, Decoding(**options))
         return caption
 
-    koala, seashore = 105, 978
+    koala, cliff, maze = 105, 972, 646
     caption = of_class(koala, 0.9)
     assert (caption.text, caption.confidence, caption.unsure) == ("a koala", 0.9, False)
     assert caption.best == [("a koala", caption.score)]
     [link] = caption.links
     assert (link["word"], link["start"], link["boxes"]) == ("koala", 2, [])
-    assert of_class(koala, 0.6).text == of_class(seashore, 0.9).text == ""
+    assert of_class(cliff, 0.9).text == "a cliff"
+    assert of_class(koala, 0.6).text == of_class(maze, 0.6).text == ""
     assert of_class(koala, 0.9, forbidden=["koala"]).text == ""
+
+
+def test_where_nothing_is_seen_a_photo_is_called_as_its_place():
+    photo = {"images": drawn((40, 130, 50), (40, 130, 50))[0], "extents": np.ones(2)}
+
+    def of_places(*words, **options):
+        caption = Prediction(inputs={"classes": typical_of(*words)})
+        add_details(caption, photo, Decoding(**options))
+        return caption
+
+    caption = of_places("grass")
+    assert (caption.text, caption.unsure) == ("grass", False)
+    assert caption.confidence == caption.links[0]["probability"] >= 0.75
+    assert {x["kind"] for x in caption.links} == {"place"}
+    [link] = of_places("beach", forbidden=["grass"]).links
+    assert (link["word"], link["start"]) == ("beach", 2)
+    assert not of_places("indoors").links  # as general, it says nothing
     detected = Prediction()
     add_details(detected, photo, Decoding())  # by a detector alone
     assert detected == Prediction()

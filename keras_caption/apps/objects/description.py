@@ -72,6 +72,7 @@ NAMED_PLACES = {*implied_words(), *(word for x in PLACE_WORDS for word in x)}
 BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.pattern})")
 # What is both indoors and outdoors: of others, a place as general says nothing.
 EVERYWHERE = {"person", "cat", "dog"}
+ARTICLE = re.compile("^an? ")
 IS_PLURAL = re.compile("(?<![su])s$")  # such as "sunglasses"
 VOWEL = re.compile("(?!uni[^mn]|us[eu]|eu)[aeiou]|hour|heir|honest", re.IGNORECASE)
 
@@ -138,9 +139,19 @@ def name_of(thing: Mapping[str, Any]) -> tuple[str, list[Link]]:
     Args:
         thing: As in `describe`.
     """
-    name = thing["name"]
-    first = _before(name)
-    return first + name, [_link(name, len(first), THING, [], [thing["probability"]])]
+    text = _before(thing["name"]) + thing["name"]
+    return named_alone(text, THING, thing["probability"])
+
+
+def named_alone(text: str, kind: str, probability: float) -> tuple[str, list[Link]]:
+    """A caption that names one thing or place of a photo, and its link.
+
+    Args:
+        text: str, a name, and its article if it has one.
+        kind, probability: As in `describe`.
+    """
+    name = ARTICLE.sub("", text)
+    return text, [_link(name, len(text) - len(name), kind, [], [probability])]
 
 
 def _before(name):

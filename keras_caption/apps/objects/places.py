@@ -27,22 +27,25 @@ class Place(NamedTuple):
     """A place that may be said.
 
     Attributes:
-        phrase: str, what is said.
+        phrase: str, what is said of something there.
         words: str, a regular expression of what people say of such photos.
         others: str, the same of photos elsewhere; if empty, of all in which nobody says
             a word of these.
+        alone: str, what is said of a photo of which nothing else is known; empty if the
+            place is too general.
         rank: int, places of a lower one are said rather.
     """
 
     phrase: str
     words: str
     others: str = ""
+    alone: str = ""
     rank: int = 0
 
     @property
     def is_general(self) -> bool:
         """Whether the place is said only where a caption says nothing else."""
-        return self.others != ""
+        return self.alone == ""
 
 
 _WATER = "(?:water|ocean|sea|lake|river|pool|pond|stream|surf|waves?|creek)"
@@ -60,26 +63,44 @@ television|computer|laptop|restaurant|bar|store|shop|office|museum|stage|gym|mal
 """
 _OUTDOORS, _INDOORS = ("|".join(x.split()) for x in (_OUTDOORS, _INDOORS))
 PLACES = {
-    "snow": Place("in the snow", r"snow|snowy|ski|skiing|snowboard\w*|skier"),
+    "snow": Place(
+        "in the snow", r"snow|snowy|ski|skiing|snowboard\w*|skier", alone="snow"
+    ),
     "water": Place(
         "in the water",
         r"(?:in|into|on|through|across|under) (?:the |a |an )?(?:\w+ ){0,2}"
         rf"{_WATER}|swim\w*|surfs?|surfing|surfer|splash\w*|wad(?:es|ing)|kayak\w*"
         r"|canoe\w*",
+        alone="water",
     ),
-    "beach": Place("on a beach", "beach|shore|seashore|shoreline|sand|sandy"),
+    "beach": Place(
+        "on a beach", "beach|shore|seashore|shoreline|sand|sandy", alone="a beach"
+    ),
     "mountains": Place(
-        "in the mountains", r"mountains?|mountain\w+|peaks?|cliffs?|hills?|hill\w+"
+        "in the mountains",
+        r"mountains?|mountain\w+|peaks?|cliffs?|hills?|hill\w+",
+        alone="mountains",
     ),
-    "rocks": Place("on rocks", r"rocks?|rocky|boulders?|cliffs?|cliffside|stones?"),
+    "rocks": Place(
+        "on rocks",
+        r"rocks?|rocky|boulders?|cliffs?|cliffside|stones?",
+        alone="rocks",
+    ),
     "grass": Place(
-        "on grass", "grass|grassy|lawn|fields?|meadow|pasture|yard|backyard|pitch"
+        "on grass",
+        "grass|grassy|lawn|fields?|meadow|pasture|yard|backyard|pitch",
+        alone="grass",
     ),
-    "street": Place("on a street", "streets?|roads?|roadway|intersection|traffic"),
+    "street": Place(
+        "on a street",
+        "streets?|roads?|roadway|intersection|traffic",
+        alone="a street",
+    ),
     "waterside": Place(
         "by the water",
         rf"{_WATER}|shore|beach|swim\w*|surf\w*|kayak\w*|splash\w*|boats?|canoe\w*"
         r"|raft\w*",
+        alone="water",
         rank=1,
     ),
     "outdoors": Place("outdoors", _OUTDOORS, _INDOORS, rank=2),
