@@ -61,7 +61,8 @@ def list_files(
         for entry in entries:
             path = pathlib.Path(entry.path)
             if is_hidden(entry.name):
-                counts[HIDDEN] += 1
+                if not entry.name.endswith(".lock"):  # of who writes in the folder
+                    counts[HIDDEN] += 1
             elif entry.is_dir():
                 if not below:
                     continue

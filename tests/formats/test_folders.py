@@ -105,6 +105,7 @@ def test_what_is_passed_over_is_counted(tmp_path):
     others = ["g.avif", "h.avif", "notes", ".DS_Store", "more/._e.heif", "more/i.txt"]
     for name in files + others:
         (folder / name).write_bytes(b"x")
+    (folder / ".captions.html.lock").touch()  # of the command that reads the folder
     (folder / "circle").symlink_to(folder)
     (folder / "away").symlink_to("/")
     (folder / "gone.jpg").symlink_to("nowhere")
