@@ -26,6 +26,7 @@ import keras_caption as kc
 from experiments import gallery
 from keras_caption.apps.bulk.rows import row_of
 from keras_caption.apps.objects import added_details as details
+from keras_caption.apps.objects import second_opinion
 from keras_caption.apps.objects.detectors import photo_classifier
 from keras_caption.apps.report.results.contact_sheet import HEAD, figure_of
 from keras_caption.apps.serve.client import prediction_of
@@ -75,6 +76,7 @@ def call(capsys, folder, *arguments, model="model.keras", detector="yolox.keras"
             [
                 "caption",
                 f"--model={folder / model}",
+                "--no-second_opinion",  # in which nothing of the detector's is a dog
                 *map(str, arguments),
                 f"--detector={folder / detector}",
                 "--max_length=4",
@@ -474,8 +476,9 @@ def test_a_full_disk_is_named(tmp_path):
 
 
 def test_a_gallery_shows_verdicts_on_the_captions_that_were_judged(
-    files, tmp_path, capsys
+    files, tmp_path, capsys, monkeypatch
 ):
+    monkeypatch.setattr(second_opinion, "DISTINCT", ())  # nothing here looks like a dog
     png = (files / "photos" / "1.png").read_bytes()
     name = "one.png".encode("utf-16-be")
     names = struct.pack(">HI", 0, 0) + struct.pack(">HI", 7, 0) + name
@@ -516,14 +519,16 @@ def test_a_gallery_shows_verdicts_on_the_captions_that_were_judged(
 def test_captions_get_details_unless_they_are_switched_off(
     files, capsys, monkeypatch, tmp_path
 ):
+    monkeypatch.setattr(second_opinion, "DISTINCT", ())
     monkeypatch.setattr(details, "likely_dog_colour", lambda *_: ("brown", 1.0))
     small, path = files / "photos" / "1.png", tmp_path / "c.jsonl"
-    a_dog = "--prefix=a", "--required=dog", "--max_length=2"
+    opinion = "--second_opinion"
+    a_dog = opinion, "--prefix=a", "--required=dog", "--max_length=2"
     call(capsys, files, small, *a_dog, f"--output={path}")
     [row] = map(json.loads, path.open())
     assert "a brown dog" in row["caption"]
     assert ("brown", "colour") in [(x["word"], x["kind"]) for x in row["links"]]
-    for options in (*a_dog, "--no-details"), ("--required=a dog",):
+    for options in (*a_dog, "--no-details"), (opinion, "--required=a dog"):
         _, printed, _ = call(capsys, files, small, *options)
         assert "a dog" in printed
 

@@ -38,6 +38,10 @@ class ModelPredictor(RecordPredictor):
         """Whether the extractor detects objects."""
         return hasattr(self.extractor, "objects_of")
 
+    @property
+    def _answers_questions(self):
+        return getattr(self.model, "answers", None) is not None
+
     def with_objects(
         self, predictions: Sequence[Prediction], values: dict[str, Any]
     ) -> list[Prediction]:
@@ -66,7 +70,7 @@ class ModelPredictor(RecordPredictor):
             prediction.things = self.extractor.things_of(values, i)
         if not prediction.objects:
             return Prediction(inputs=prediction.inputs, things=prediction.things)
-        if getattr(self.model, "answers", None) is None:
+        if not self._answers_questions:
             calibration = getattr(self.model, "calibration", None)
             judge_by_objects(prediction, calibration, self.model.threshold)
         return prediction
@@ -78,8 +82,8 @@ class ModelPredictor(RecordPredictor):
             prediction, example: As in `RecordPredictor.judge`.
             options: `keras_caption.decoding.Decoding` of captions.
         """
-        if example.question:
-            if prediction.objects:
+        if self._answers_questions:
+            if example.question and prediction.objects:
                 judge_answer(prediction, example.question, self.model)
         elif self.details and self._detects:
             add_details(prediction, example.values.get("photo"), options)
