@@ -4,7 +4,7 @@ Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (unknown), whatever the token
 """
 
 import abc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -187,7 +187,7 @@ def check_strings(values: Iterable[str], noun: str) -> Iterable[str]:
         values: Argument of a user.
         noun: str, name of the values in the message.
     """
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise InputError(f"{noun} must be a list of str, received {values!r:.60}.")
     return values
 

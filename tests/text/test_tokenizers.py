@@ -309,6 +309,8 @@ def test_a_saved_graph_takes_and_returns_text(tokenizer, tmp_path):
         (lambda: kc.text.Vocabulary(["a", "\0"]), "Word 1"),
         (lambda: kc.text.Vocabulary(["é", "e\u0301"]), "More than once: .'é'"),
         (lambda: kc.text.Vocabulary.build(7), "Captions must be a list of"),
+        (lambda: kc.text.Vocabulary.build({"a.jpg": ["a"]}, 1), "Captions must be a"),
+        (lambda: kc.text.CharacterTokenizer.build({"a": ["b"]}), "Texts must be a"),
         (lambda: kc.text.SubwordTokenizer("abcd"), "no SentencePiece model"),
         (lambda: kc.text.CharacterTokenizer(["ab"]), "Element 0"),
         (lambda: kc.text.CharacterTokenizer(["a", "a"]), "distinct"),
