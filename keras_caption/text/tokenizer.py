@@ -120,11 +120,17 @@ class Tokenizer(abc.ABC):
             str.
 
         Raises:
-            InputError: If a token id is not in the vocabulary.
+            InputError: If a token id is not in the vocabulary, or no int.
         """
         ids, size = [], len(self)
         for token in tokens:
-            if not 0 <= token < size:
+            try:
+                is_known = 0 <= token < size and int(token) == token
+            except (TypeError, ValueError):  # such as a text of a batch
+                raise InputError(
+                    f"Tokens of a text must be ints, received {token!r:.60}."
+                ) from None
+            if not is_known:
                 raise InputError(
                     f"Token {token} is not one of the {size} of this vocabulary; "
                     "it comes from another vocabulary."

@@ -316,6 +316,9 @@ def test_a_saved_graph_takes_and_returns_text(tokenizer, tmp_path):
         (lambda: kc.text.CharacterTokenizer(["a", "a"]), "distinct"),
         (lambda: kc.text.WordTokenizer.build([""], 1), "No word"),
         (lambda: TOKENIZERS["subwords"].decode([330]), "Token 330"),
+        (lambda: TOKENIZERS["words"].decode([[4, 5]]), "must be ints, received .4, 5"),
+        (lambda: TOKENIZERS["words"].decode(np.eye(2)), "must be ints, received array"),
+        (lambda: TOKENIZERS["words"].decode([1.5]), "Token 1.5"),
     ],
 )
 def test_mistakes_are_one_sentence(build, message):
