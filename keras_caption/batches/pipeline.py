@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.base.arguments import Count, CountOrZero, check
-from keras_caption.base.errors import InputError
+from keras_caption.base.errors import InputError, hint
 from keras_caption.batches.few_shapes import padded_to_few_shapes
 from keras_caption.inputs import of_example
 from keras_caption.text import BOS, EOS, PAD, Tokenizer, Vocabulary, teacher_forcing
@@ -89,8 +89,8 @@ def train_batches(
         are the largest of the batch.
 
     Raises:
-        InputError: If a number is out of range, or there are fewer examples than a
-            batch has.
+        InputError: If an argument is of another kind, a number is out of range, or
+            there are fewer examples than a batch has.
 
     Example:
 
@@ -101,8 +101,9 @@ def train_batches(
     ```
     """
     options = options or BatchOptions()
-    check(Count, batch_size=batch_size)
+    check(BatchOptions, options=options)
     check(CountOrZero, first_epoch=first_epoch)
+    check_examples(examples, batch_size, keep)
     count = int(examples.cardinality())  # negative if unknown
     if 0 <= count < batch_size:
         raise InputError(f"{count} examples do not make a batch of {batch_size}.")
@@ -139,6 +140,26 @@ def train_batches(
         )
 
     return endless(batches_of_epoch, first_epoch)
+
+
+def check_examples(examples: Any, batch_size: int, names: Sequence[str] = ()) -> None:
+    """Raises `InputError` unless there are examples to make batches of.
+
+    Args:
+        examples: Argument of a user.
+        batch_size: int, number of examples of a batch.
+        names: Names of the tensors that examples need.
+    """
+    check(Count, batch_size=batch_size)
+    tensors = getattr(examples, "element_spec", None)
+    if not isinstance(tensors, dict):
+        raise InputError(
+            "Examples must be a tf.data dataset of dicts, as that of "
+            f"`keras_caption.datasets.read`. Received: {type(examples).__name__}"
+        )
+    for name in names:
+        if name not in tensors:
+            raise InputError(f"The examples have no {name!r}. {hint(name, tensors)}")
 
 
 def endless(
@@ -224,7 +245,11 @@ def reference_tokens(
 
     Returns:
         int32 `(images, R, T)`: tokens and EOS, then PAD.
+
+    Raises:
+        InputError: If an argument is of another kind.
     """
+    check_examples(examples, 1)
     tokens_of = _tokenizer(vocabulary, max_words)
     tokens = examples.map(lambda example: tokens_of(example)[:, 1:])
     return next(iter(tokens.padded_batch(len(examples)))).numpy()
@@ -253,7 +278,11 @@ def reference_batches(
     Returns:
         tf.data dataset of inputs, targets and weights, see `train_batches`. Images with
         fewer captions than others have captions that are all padding.
+
+    Raises:
+        InputError: If an argument is of another kind, or a number is out of range.
     """
+    check_examples(examples, batch_size)
     tokens_of = _tokenizer(vocabulary, max_words)
     prepared = examples.map(
         lambda example: {**of_example(example, inputs), "tokens": tokens_of(example)},
@@ -276,7 +305,11 @@ def image_batches(
     Returns:
         tf.data dataset of dicts: `image_id` int64 `(B,)`, and the inputs as of
         `train_batches`.
+
+    Raises:
+        InputError: If an argument is of another kind, or a number is out of range.
     """
+    check_examples(examples, batch_size, ["image_id"])
 
     def prepare(example):
         return {**of_example(example, inputs), "image_id": example["image_id"]}
@@ -294,6 +327,11 @@ def in_float32(batch: dict[str, Any]) -> dict[str, Any]:
 def _tokenizer(vocabulary, max_words):
     """Makes a function from an example to its captions' tokens, int32 `(R, T)`."""
     check(Count, max_words=max_words)
+    if not isinstance(vocabulary, Tokenizer):
+        raise InputError(
+            "A vocabulary must be a `keras_caption.text.Tokenizer`. Received: "
+            f"{type(vocabulary).__name__}"
+        )
 
     def tokens_of(example):
         if isinstance(vocabulary, Vocabulary):

@@ -124,15 +124,20 @@ def set_jit_compile(options: argparse.Namespace | None) -> None:
 def quiet() -> Iterator[None]:
     """Drops the log of TensorFlow's import in a `with` block, such as of missing GPUs.
 
-    The log is kept if the user has set TF_CPP_MIN_LOG_LEVEL. The variable alone is not
-    enough: TensorFlow prints some lines before it reads the variable.
+    The log is kept if the user has set TF_CPP_MIN_LOG_LEVEL to less than 3. The
+    variable alone is not enough: TensorFlow prints some lines before it reads it.
     """
-    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+    # At 3, nothing is logged: failures are exceptions anyway.
+    if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") != "3":
         yield
         return
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # failures are exceptions anyway
     with silent():
         yield
+
+
+def concerns_users(record: Any) -> bool:
+    """Whether a record of the log is none of TFDS about what TFDS itself calls."""
+    return "`FeatureConnector.dtype` is deprecated" not in record.getMessage()
 
 
 class Import(argparse.Action):
@@ -348,6 +353,7 @@ def start(
         arguments: List of str. Defaults to the arguments of the process.
     """
     logging.set_verbosity(logging.WARNING)
+    logging.get_absl_logger().addFilter(concerns_users)
     # Keras warns of attention to a single region or word, which is no mistake.
     warnings.filterwarnings("ignore", "You are using a softmax over axis")
     for stream in (sys.stdout, sys.stderr):

@@ -125,6 +125,9 @@ def from_arrays(
     ```
     """
     check_names(features)
+    for name, values in {**features, "captions": captions}.items():
+        if isinstance(values, Mapping) or not hasattr(values, "__len__"):
+            raise InputError(f"`{name}` must be a list, received {values!r:.60}.")
     if not len(captions):
         raise InputError("`captions` are of no item.")
     splits = ["train"] * len(captions) if splits is None else splits

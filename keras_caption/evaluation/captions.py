@@ -25,6 +25,11 @@ def check_captions(
         captions: dict from image id to str.
         references: dict from image id to a list of str, at least for these images.
     """
+    for name, by_image in {"Captions": captions, "References": references}.items():
+        if not isinstance(by_image, Mapping):
+            raise InputError(
+                f"{name} must be a dict from image id, received {by_image!r:.60}."
+            )
     if not captions:
         raise InputError("There are no captions to score.")
     for image_id, caption in captions.items():

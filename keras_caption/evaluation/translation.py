@@ -1,5 +1,7 @@
 import re
+from collections.abc import Sequence
 
+from keras_caption.base.arguments import check
 from keras_caption.base.errors import InputError, missing_extras
 
 
@@ -28,7 +30,8 @@ def score_translations(
         after it if `split_compounds`.
 
     Raises:
-        InputError: If there are no translations, or not as many as references.
+        InputError: If there are no translations, not as many as references, or another
+            value than str among them.
 
     Reference:
         Post, "A Call for Clarity in Reporting BLEU Scores", WMT 2018.
@@ -36,6 +39,7 @@ def score_translations(
     with missing_extras():
         from sacrebleu.metrics import BLEU, CHRF
 
+    check(Sequence[str], translations=translations, references=references)
     if not translations or len(translations) != len(references):
         raise InputError(
             "Each translation is scored against one reference. Received: "

@@ -64,7 +64,7 @@ class Seq2Seq(Searching, TaskModel):
         super().__init__(encoder, **kwargs)
         self.decoder = decoder
         self.vocabulary = vocabulary
-        self.decoding = decoding or self.default_decoding()
+        self.decoding = decoding
         # Raises now if the decoding has a `length_ratio` and the inputs are images.
         self.limits(encoder.input, self.decoding)
         # Builds the decoder.
@@ -74,6 +74,21 @@ class Seq2Seq(Searching, TaskModel):
     def default_decoding(cls) -> Decoding:
         """Options of decoding of models of this class, if `decoding` is omitted."""
         return Decoding()
+
+    @property
+    def decoding(self) -> Decoding:
+        """Options of generation; `None` sets those of `default_decoding()`."""
+        return self._decoding
+
+    @decoding.setter
+    def decoding(self, value: Decoding | None) -> None:
+        value = self.default_decoding() if value is None else value
+        if not isinstance(value, Decoding):
+            raise InputError(
+                "`decoding` must be a `keras_caption.decoding.Decoding`. "
+                f"Received: {value!r:.60}"
+            )
+        self._decoding = value
 
     @property
     def output_limits(self) -> list[str]:

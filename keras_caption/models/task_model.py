@@ -109,7 +109,10 @@ class TaskModel(InputReader, ReplicaTraining, keras.Model):
 
         Raises:
             FileExistsError: If the file exists and `overwrite` is `False`.
+            InputError: If the path has another suffix: no other file could be loaded.
         """
+        if not os.fspath(filepath).endswith(".keras"):
+            raise InputError(f"{filepath} should end in .keras: a saved model.")
         if not overwrite and os.path.exists(filepath):
             raise FileExistsError(f"There is a file {filepath} already.")
         if self.compiled and not self.optimizer.built:

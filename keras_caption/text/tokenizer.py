@@ -4,7 +4,7 @@ Ids 0 to 3 are PAD, BOS (begin), EOS (end) and UNK (unknown), whatever the token
 """
 
 import abc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -120,11 +120,17 @@ class Tokenizer(abc.ABC):
             str.
 
         Raises:
-            InputError: If a token id is not in the vocabulary.
+            InputError: If a token id is not in the vocabulary, or no int.
         """
         ids, size = [], len(self)
         for token in tokens:
-            if not 0 <= token < size:
+            try:
+                is_known = 0 <= token < size and int(token) == token
+            except (TypeError, ValueError):  # such as a text of a batch
+                raise InputError(
+                    f"Tokens of a text must be ints, received {token!r:.60}."
+                ) from None
+            if not is_known:
                 raise InputError(
                     f"Token {token} is not one of the {size} of this vocabulary; "
                     "it comes from another vocabulary."
@@ -187,7 +193,7 @@ def check_strings(values: Iterable[str], noun: str) -> Iterable[str]:
         values: Argument of a user.
         noun: str, name of the values in the message.
     """
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise InputError(f"{noun} must be a list of str, received {values!r:.60}.")
     return values
 

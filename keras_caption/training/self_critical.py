@@ -240,7 +240,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
             first_is_greedy=with_greedy,
         )
         rewards = self.reward(tokens, references, **read)
-        rewards = ops.reshape(rewards, (batch, per_image))
+        # Rewards that count are integers.
+        rewards = ops.cast(ops.reshape(rewards, (batch, per_image)), "float32")
         rewards, baselines = compare(rewards, self.baseline)
         if with_greedy:
             tokens = ops.reshape(tokens, (batch, per_image, self.max_length))

@@ -102,6 +102,33 @@ def test_too_few_examples_for_a_batch_are_refused(examples, vocabulary):
         kc.batches.train_batches(examples.take(3), vocabulary, 4)
 
 
+def test_arguments_of_another_kind_are_named(examples, vocabulary):
+    data = kc.datasets.from_arrays({"regions": np.zeros((1, 2, 3))}, [["A dog."]])
+    batches = kc.batches
+    for make, message in (
+        (lambda: batches.train_batches(data, vocabulary, 1), "Received: ArrayDataset"),
+        (
+            lambda: batches.image_batches(data, 1),
+            "as that of `keras_caption.datasets.r",
+        ),
+        (lambda: batches.reference_batches(data, vocabulary, 1), "Examples must be a"),
+        (lambda: batches.reference_tokens(data, vocabulary), "Examples must be a"),
+        (lambda: batches.reference_tokens(examples, ["a"]), "Tokenizer`. Received: li"),
+        (lambda: batches.image_batches(examples, 0), "`batch_size`: Input should be"),
+        (lambda: batches.reference_batches(examples, vocabulary, 0), "`batch_size`: I"),
+        (
+            lambda: batches.train_batches(examples, vocabulary, 1, {"seed": 1}),
+            "`options`: Input should be an instance of BatchOptions",
+        ),
+        (
+            lambda: batches.train_batches(examples, vocabulary, 1, keep=["box"]),
+            "The examples have no 'box'. Did you mean boxes",
+        ),
+    ):
+        with pytest.raises(kc.InputError, match=message):
+            make()
+
+
 def test_batches_of_few_shapes_hold_the_same(examples, vocabulary):
     plain = take(examples, vocabulary, 5, max_words=9)
     padded = take(examples, vocabulary, 5, max_words=9, few_shapes=True)

@@ -11,6 +11,7 @@ import time
 import tomllib
 
 import pytest
+from absl import logging
 from conftest import PROJECT
 
 import keras_caption as kc
@@ -105,6 +106,24 @@ class Finder:
 sys.meta_path.insert(0, Finder)
 keras_caption_cli.main(["translate", "model.keras"])
 """
+
+
+@pytest.mark.parametrize("level", [None, "3", "0"])
+def test_the_log_of_tensorflow_is_shown_to_who_asks_for_it(level, monkeypatch, capfd):
+    given = {} if level is None else {"TF_CPP_MIN_LOG_LEVEL": level}
+    monkeypatch.setattr(os, "environ", given)
+    with command_line.quiet():
+        os.write(2, b"oneDNN")
+    assert capfd.readouterr().err == ("oneDNN" if level == "0" else "")
+
+
+def test_what_tfds_warns_of_itself_is_not_shown(caplog):
+    def command(_):
+        logging.warning("`%s.dtype` is deprecated.", "FeatureConnector")
+        logging.warning("Disk is nearly full.")
+
+    assert status(command) is None
+    assert [x.getMessage() for x in caplog.records] == ["Disk is nearly full."]
 
 
 @pytest.mark.parametrize("given", [{}, {"TF_CPP_MIN_LOG_LEVEL": "0"}])

@@ -71,6 +71,7 @@ def test_grids_and_frames_have_sizes(rng, monkeypatch):
         ({"regions": np.full((4, 2, 6), np.nan)}, "item 0 should be finite numbers"),
         ({"regions": np.zeros((4, 2, 6))}, "Item 0 has 2 regions and 3 boxes"),
         ({"boxes": None, "regions": np.zeros((4, 0, 6))}, "Item 0 has no valid region"),
+        ({"regions": dict(enumerate(np.zeros((4, 3, 6))))}, "`regions` must be a list"),
     ],
 )
 def test_faults_of_arrays_are_named(regions, change, message):
@@ -90,5 +91,8 @@ def test_faults_of_boxes_captions_and_splits_are_named(regions):
         kc.datasets.from_arrays(regions, CAPTIONS, ["train"] * 3 + ["dev"])
     with pytest.raises(kc.InputError, match="`captions` are of no item"):
         kc.datasets.from_arrays(regions, [])
+    for texts in (iter(CAPTIONS), dict(enumerate(CAPTIONS))):
+        with pytest.raises(kc.InputError, match="`captions` must be a list, received"):
+            kc.datasets.from_arrays(regions, texts)
     with pytest.raises(kc.InputError, match=r"no features\. Valid names are regions"):
         kc.datasets.from_arrays({}, CAPTIONS)

@@ -89,6 +89,9 @@ def test_a_model_keeps_its_own_and_a_keyword_overrides(captioner, rng, tmp_path)
     assert model.generate_tokens(images, temperature=1.0)[0].shape == (3, 5)
     with pytest.raises(kc.InputError, match="`length_ratio` is for models of text"):
         kc.models.create("ngsan", vocabulary_size=9, decoding=Decoding(length_ratio=1))
+    with pytest.raises(kc.InputError, match=r"Decoding`\. Received: {'beam_size': 3"):
+        model.decoding = {"beam_size": 3}
+    assert model.decoding == own
 
 
 def test_the_document_has_every_option():

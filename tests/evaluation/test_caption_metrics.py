@@ -106,6 +106,13 @@ def test_wrong_results_are_named(files, results, message):
         kc.evaluation.score_files(*files)
 
 
+@pytest.mark.parametrize("score", [kc.evaluation.score, kc.evaluation.cider])
+def test_captions_and_references_are_given_by_image(score):
+    for sides, name in ((["a"], {0: ["a"]}), "Cap"), (({0: "a"}, [["a"]]), "Ref"):
+        with pytest.raises(kc.InputError, match=f"{name}.* must be a dict from image"):
+            score(*sides)
+
+
 def test_tables_are_markdown():
     rows = [["san", "query", "72.0 ± 2.0"], ["gsan + SCST", "", "n/a"]]
     table = kc.evaluation.markdown_table(["", "bias", "CIDEr-D"], rows, labels=2)

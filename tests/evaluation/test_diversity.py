@@ -40,6 +40,8 @@ def test_equal_captions_have_no_diversity_and_others_have_all(capsys):
         kc.evaluation.diversity({1: ["a", "b"], 2: ["a"]}, REFERENCES)
     with pytest.raises(kc.InputError, match="image 1 has 2, image 2 has 3"):
         kc.evaluation.diversity({1: ["a", "b"], 2: ["a", "b", "c"]}, REFERENCES)
+    with pytest.raises(kc.InputError, match=r"\[1\]: 'str' instances are not"):
+        kc.evaluation.diversity({1: "a dog"}, REFERENCES)
 
 
 def test_self_cider_is_that_of_the_singular_values():

@@ -81,3 +81,15 @@ def test_raw_text_is_tokenized_by_sacrebleu():
 def test_every_translation_has_a_reference(sides):
     with pytest.raises(kc.InputError, match="one reference"):
         kc.evaluation.score_translations(*sides)
+
+
+@pytest.mark.parametrize(
+    ("sides", "message"),
+    [
+        (("a b", "a b"), "`translations`: 'str' instances are not allowed"),
+        ((["a"], [["a"]]), r"`references`: \[0\]: Input should be a valid string"),
+    ],
+)
+def test_both_sides_are_lists_of_texts(sides, message):
+    with pytest.raises(kc.InputError, match=message):
+        kc.evaluation.score_translations(*sides)

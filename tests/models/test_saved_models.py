@@ -51,6 +51,9 @@ def test_what_save_writes_load_reads(make, tmp_path, monkeypatch):
     ):
         assert again.tokenizers == model.tokenizers
         assert getattr(again, "answers", None) == getattr(model, "answers", None)
+    for name in ("model", "model.h5"):  # which nothing could load
+        with pytest.raises(kc.InputError, match=f"/{name} should end in .keras"):
+            model.save(tmp_path / name)
 
 
 OF_0_1 = PROJECT / "tests" / "oracles" / "saved_by_0_1"

@@ -191,6 +191,14 @@ def test_states_and_metadata_are_those_of_tensorflow_serving(url):
             "`n` of a request is at most",
         ),
         ("adder:answer", b"bad", 400, "The photo of record 0 is no image"),
+        ("adder:answer", {"records": [{}], "option": {}}, 400, "mean options?"),
+        (
+            "adder:answer?beam_size=5",
+            b"photo",
+            400,
+            "no value 'beam_size'. Valid names",
+        ),
+        ("adder:answer?n=3", {"records": [{}]}, 400, "JSON has its own."),
         *(
             (
                 "adder:answer",

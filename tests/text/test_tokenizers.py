@@ -309,11 +309,16 @@ def test_a_saved_graph_takes_and_returns_text(tokenizer, tmp_path):
         (lambda: kc.text.Vocabulary(["a", "\0"]), "Word 1"),
         (lambda: kc.text.Vocabulary(["é", "e\u0301"]), "More than once: .'é'"),
         (lambda: kc.text.Vocabulary.build(7), "Captions must be a list of"),
+        (lambda: kc.text.Vocabulary.build({"a.jpg": ["a"]}, 1), "Captions must be a"),
+        (lambda: kc.text.CharacterTokenizer.build({"a": ["b"]}), "Texts must be a"),
         (lambda: kc.text.SubwordTokenizer("abcd"), "no SentencePiece model"),
         (lambda: kc.text.CharacterTokenizer(["ab"]), "Element 0"),
         (lambda: kc.text.CharacterTokenizer(["a", "a"]), "distinct"),
         (lambda: kc.text.WordTokenizer.build([""], 1), "No word"),
         (lambda: TOKENIZERS["subwords"].decode([330]), "Token 330"),
+        (lambda: TOKENIZERS["words"].decode([[4, 5]]), "must be ints, received .4, 5"),
+        (lambda: TOKENIZERS["words"].decode(np.eye(2)), "must be ints, received array"),
+        (lambda: TOKENIZERS["words"].decode([1.5]), "Token 1.5"),
     ],
 )
 def test_mistakes_are_one_sentence(build, message):

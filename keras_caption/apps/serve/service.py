@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,7 +24,7 @@ from keras_caption.apps.serve.rest_values import (
     read_request,
 )
 from keras_caption.apps.serve.versions import ServedModel, Version
-from keras_caption.base.errors import InputError
+from keras_caption.base.errors import InputError, hint
 from keras_caption.formats.deadline import reading_until
 from keras_caption.predict import Prediction
 from keras_caption.predict.stacking import stack
@@ -32,6 +32,8 @@ from keras_caption.settings.limits import Limits
 
 UNPADDED = "tokens"  # an input that is not padded, since outputs have its length
 NAME = re.compile(r"[^/:?#%\s]+")  # of a model, as a part of addresses
+BODY = ("records", "n", "attention", "options")  # of JSON that asks for answers
+QUERY = ("question", "n")  # of an address that a photo is sent to
 
 
 class UnavailableError(Exception):
@@ -343,6 +345,10 @@ def content_of(
     """Parses a request of `answer`, which may be JSON or a file of a photo.
 
     No file of a photo begins as JSON in any encoding does.
+
+    Raises:
+        InputError: If the request has no records, or a value that nobody reads, as a
+            misspelt one is.
     """
     if not content.strip():
         raise InputError("The request has no body: it should be JSON, or a photo.")
@@ -350,7 +356,11 @@ def content_of(
         body = from_json(content)
         if "records" not in body:
             raise InputError("The request has no `records`.")
+        refuse_others("The request", body, BODY)
+        if query:
+            raise InputError("The address has values of a photo; JSON has its own.")
         return body
+    refuse_others("The address", query, QUERY)
     record: dict[str, Any] = {"photo": content}
     if "question" in query:
         record["question"] = query["question"]
@@ -358,6 +368,13 @@ def content_of(
     if n is not None and re.fullmatch("[0-9]{1,9}", n):
         n = int(n)
     return {"records": [record], "n": n}  # any other `n` is refused
+
+
+def refuse_others(where: str, values: Iterable[str], known: Sequence[str]) -> None:
+    """Raises `InputError` if there is a value of an unknown name."""
+    for name in values:
+        if name not in known:
+            raise InputError(f"{where} has no value {name!r}. {hint(name, known)}")
 
 
 def record_of(record: Any, place: int) -> Any:
