@@ -189,10 +189,8 @@ def read_config(arguments: Sequence[str]) -> tuple[list[str], list[str], list[st
         import yaml
 
     path = pathlib.Path(options.config)
-    check_file(path)
+    check_file(path, CONFIG_BYTES)
     try:
-        if path.stat().st_size > CONFIG_BYTES:
-            raise InputError(f"{path} is larger than {CONFIG_BYTES:,} bytes.")
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())

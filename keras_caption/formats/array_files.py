@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.arrays import open_zip, read_npy, read_npz
-from keras_caption.formats.faults import reading
+from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
 from keras_caption.formats.suffixes import suffix_of
@@ -46,8 +46,7 @@ class ArrayRegions(RegionRecords):
     def read_regions(
         self, place: pathlib.Path, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, None]:
-        if place.stat().st_size > RECORD_BYTES:
-            raise InputError(f"{where} is larger than {RECORD_BYTES:,} bytes.")
+        check_file(place, RECORD_BYTES)
         return READERS[suffix_of(place)](place), None
 
 

@@ -91,12 +91,9 @@ def read_npy(path: pathlib.Path, limit: int) -> np.ndarray:
     Raises:
         InputError: If the file is missing, larger, or damaged.
     """
-    check_file(path)
-    size = path.stat().st_size
-    if size > limit:
-        raise InputError(f"{path} is larger than {limit:,} bytes.")
+    check_file(path, limit)
     with open(path, "rb") as file:
-        return read_array(file, size, str(path))
+        return read_array(file, path.stat().st_size, str(path))
 
 
 def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:
