@@ -68,11 +68,8 @@ def register() -> None:
     give(
         "reports",
         {
-            "captioning": f"{reports}.captioning",
-            "captioning_examples": f"{reports}.captioning_examples",
-            "question_answering": f"{reports}.question_answering",
-            "answering_examples": f"{reports}.answering_examples",
-            "translation": f"{reports}.translation",
-            "translation_examples": f"{reports}.translation_examples",
+            name: f"{reports}.{name}"
+            for task in ("captioning", "question_answering", "translation")
+            for name in (task, f"{task}_examples")
         },
     )

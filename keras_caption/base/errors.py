@@ -1,7 +1,7 @@
 import contextlib
 import difflib
 import importlib.util
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 
 class InputError(ValueError):
@@ -57,11 +57,6 @@ def need_backend(what: str, *names: str) -> None:
 
 # End of a message about a name that is not known.
 OWN = "What is registered in a file of your own needs --import FILE, or to be imported."
-
-
-def unknown_model(name: str, known: Iterable[str]) -> InputError:
-    """The error about the name of a preset that is not among the known ones."""
-    return InputError(f"There is no model named {name!r}. {hint(name, known)} {OWN}")
 
 
 # The extra of this package that installs each third-party module. Whatever imports one
@@ -131,6 +126,27 @@ def need_packages(*modules: str) -> None:
         for module in modules:
             if importlib.util.find_spec(module) is None:
                 raise ModuleNotFoundError(name=module)
+
+
+def need_name(name: str, names: Collection[str], problem: str, end: str = "") -> None:
+    """Refuses a name that is not known.
+
+    Args:
+        name: str.
+        names: Collection of str, the valid names.
+        problem: str, the first sentence of the message, without its full stop.
+        end: str, the last sentence, such as `OWN`, after a `hint`.
+
+    Raises:
+        InputError: If the name is not valid.
+    """
+    if name not in names:
+        raise InputError(f"{problem}. {hint(name, names)} {end}".rstrip())
+
+
+def need_model(name: str, known: Collection[str]) -> None:
+    """Raises `InputError` if the name of a preset is not among the known ones."""
+    need_name(name, known, f"There is no model named {name!r}", OWN)
 
 
 def hint(name: str, names: Iterable[str]) -> str:

@@ -243,12 +243,12 @@ def option(name: str, text: str) -> Any:
 
 
 @contextlib.contextmanager
-def _refusing(prefix=""):
-    """Converts an `InputError`, without a prefix, to an error of argparse."""
+def _refusing():
+    """Converts an `InputError` to an error of argparse."""
     try:
         yield
     except InputError as error:
-        message = str(error).removeprefix(prefix).removesuffix(".")
+        message = str(error).removesuffix(".")
         raise argparse.ArgumentTypeError(message) from None
 
 

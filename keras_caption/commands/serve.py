@@ -36,13 +36,12 @@ import pathlib
 from collections.abc import Iterator, Sequence
 
 from keras_caption.apps.serve import Limits
-from keras_caption.base.arguments import Port, Seconds, SecondsAboveZero
+from keras_caption.base.arguments import Port, SecondsAboveZero, entries
 from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.base.progress import report
 from keras_caption.commands.command_line import (
     Parser,
     add_jit_compile,
-    count,
     named_path,
     number,
     option,
@@ -59,7 +58,6 @@ EARLIER_KERAS = "TF_USE_LEGACY_KERAS"  # a variable that TensorFlow reads
 
 def make_parser() -> Parser:
     parser = Parser("keras-caption serve", __doc__, imports=True, needs_library=False)
-    limits = Limits()
     parser.add_argument(
         "models", nargs="*", metavar="MODEL", help="model, or NAME=MODEL"
     )
@@ -113,29 +111,13 @@ def make_parser() -> Parser:
         help="width of beams, beside the model's own, that is compiled before requests "
         "ask for it; may be given several times",
     )
-    for name, kind, text in (
-        ("batch_size", count, "greatest number of examples in a batch"),
-        (
-            "batch_delay",
-            number(Seconds),
-            "greatest time that a request waits for others, in s",
-        ),
-        ("max_requests", count, "requests in progress; further ones are refused"),
-        ("max_body", count, "greatest number of bytes of a request"),
-        ("max_pixels", count, "greatest number of pixels of a photo"),
-        (
-            "max_effort",
-            count,
-            "greatest product of records, beam width, tokens and required tokens",
-        ),
-        ("timeout", number(SecondsAboveZero), "greatest time of a request, in s"),
-    ):
-        default = getattr(limits, name)
+    texts = entries(Limits)
+    for field in dataclasses.fields(Limits):
         parser.add_argument(
-            f"--{name}",
-            type=kind,
-            default=default,
-            help=f"{text}; defaults to {default}",
+            f"--{field.name}",
+            type=number(field.type),
+            default=field.default,
+            help=f"{texts[field.name]}; defaults to {field.default}",
         )
     add_jit_compile(parser)
     return parser
@@ -207,10 +189,8 @@ def read_config(arguments: Sequence[str]) -> tuple[list[str], list[str], list[st
         import yaml
 
     path = pathlib.Path(options.config)
-    check_file(path)
+    check_file(path, CONFIG_BYTES)
     try:
-        if path.stat().st_size > CONFIG_BYTES:
-            raise InputError(f"{path} is larger than {CONFIG_BYTES:,} bytes.")
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())

@@ -10,7 +10,7 @@ import tensorflow_datasets as tfds
 from pydantic import Field
 
 from keras_caption.base.arguments import check
-from keras_caption.base.errors import InputError, hint
+from keras_caption.base.errors import InputError, need_name
 from keras_caption.batches.examples import caption_features, captions_and_words
 from keras_caption.batches.pipeline import image_batches
 from keras_caption.formats.faults import reason_of
@@ -156,8 +156,7 @@ def from_arrays(
 def check_names(features: Mapping[str, Any]) -> None:
     """Checks the names of features; raises `InputError` if one is wrong or missing."""
     for name in features:
-        if name not in SHAPES:
-            raise InputError(f"There are no features {name!r}. {hint(name, SHAPES)}")
+        need_name(name, SHAPES, f"There are no features {name!r}")
         if ROWS_OF.get(name, name) not in features:
             raise InputError(f"`{name}` need `{ROWS_OF[name]}` beside them.")
     if not features:

@@ -7,6 +7,7 @@ from typing import Self, TypeVar
 
 from keras_caption.base.errors import InputError
 from keras_caption.formats.coco import read_captions, read_instances
+from keras_caption.formats.faults import existing_folder
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.karpathy import read_split
 
@@ -38,9 +39,7 @@ class CocoFiles:
             InputError: If the folder or one of the kinds of files is missing, or there
                 are several splits.
         """
-        folder = pathlib.Path(folder)
-        if not folder.is_dir():
-            raise InputError(f"There is no folder {folder} to read COCO files from.")
+        folder = existing_folder(folder)
         files = list_files(folder, (".json",), below=True)
 
         def called(*patterns):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from keras_caption.base.errors import InputError, hint
+from keras_caption.base.errors import InputError, need_name
 from keras_caption.base.registration import Registry
 from keras_caption.datasets.building import build
 from keras_caption.formats.parallel_text import find_parallel
@@ -55,8 +55,7 @@ def load_parallel(
             are missing, damaged, or differ in their number of lines.
     """
     known = (*BUILT_IN, "parallel", "wmt14_translate")
-    if name not in known:
-        raise InputError(f"There is no parallel text {name!r}. {hint(name, known)}")
+    need_name(name, known, f"There is no parallel text {name!r}")
     if (name == "parallel") != (folder is not None):
         raise InputError("A folder of files is what the dataset 'parallel' reads.")
     if folder is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
-from keras_caption.base.errors import InputError, hint
+from keras_caption.base.errors import InputError, need_name
 from keras_caption.base.registration import Registry
 from keras_caption.datasets.image_ids import given_ids
 from keras_caption.datasets.registry import load, read
@@ -185,10 +185,7 @@ def load_questions(
         InputError: If the dataset is unknown, its files are missing or damaged, or a
             split has no question about an image of the dataset.
     """
-    if name not in QUESTIONS:
-        raise InputError(
-            f"There is no dataset of questions {name!r}. {hint(name, QUESTIONS)}"
-        )
+    need_name(name, QUESTIONS, f"There is no dataset of questions {name!r}")
     builder = load(images, images_dir, **kwargs)
     split_of_image = {
         int(example["image_id"]): split

@@ -4,7 +4,7 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
-from keras_caption.base.errors import OWN, InputError, hint
+from keras_caption.base.errors import OWN, InputError, need_name
 from keras_caption.base.registration import Registry
 from keras_caption.datasets.building import build
 from keras_caption.datasets.coco_objects import CocoObjects
@@ -53,8 +53,7 @@ def register(name: str, make: Callable[..., tfds.core.DatasetBuilder]) -> None:
 
 def check_name(name: str) -> None:
     """Raises `InputError` if there is no dataset of this name."""
-    if name not in DATASETS:
-        raise InputError(f"There is no dataset {name!r}. {hint(name, DATASETS)} {OWN}")
+    need_name(name, DATASETS, f"There is no dataset {name!r}", OWN)
 
 
 def load(

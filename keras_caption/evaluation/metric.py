@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from keras_caption.base.errors import InputError, hint, missing_extras
+from keras_caption.base.errors import InputError, missing_extras, need_name
 from keras_caption.evaluation.meteor import meteor
 
 Captions = Mapping[Any, Sequence[str]]
@@ -106,5 +106,4 @@ def check_metric_names(names: Sequence[str], others: Sequence[str] = ()) -> None
     """Raises `InputError` if there is no metric of a name."""
     known = [*known_metrics(), *others]
     for name in names:
-        if name not in known:
-            raise InputError(f"There is no metric {name!r}. {hint(name, known)}")
+        need_name(name, known, f"There is no metric {name!r}")

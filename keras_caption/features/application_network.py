@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from keras_caption.base.errors import InputError, hint
+from keras_caption.base.errors import InputError, need_name
 from keras_caption.features.keras_defaults import keras_defaults
 from keras_caption.formats.faults import reason_of
 
@@ -74,8 +74,7 @@ def make_application(
         )
     if layer is not None:
         names = [x.name for x in network.layers]
-        if layer not in names:
-            raise InputError(f"{name} has no layer {layer!r}. {hint(layer, names)}")
+        need_name(layer, names, f"{name} has no layer {layer!r}")
         network = keras.Model(network.input, network.get_layer(layer).output)
     module = sys.modules[make.__module__]
     return network, module.preprocess_input, candidate

@@ -4,7 +4,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.base.errors import InputError, hint, missing_extras
+from keras_caption.base.errors import InputError, hint, missing_extras, need_name
 from keras_caption.features.application_network import applications
 from keras_caption.features.efficientnet_lite import (
     EFFICIENTNET_LITE,
@@ -161,11 +161,8 @@ def output_of(backbone: Any, layer: str | None) -> Any:
         return backbone.output
     if layer not in (None, POOLED):
         names = [x.name for x in backbone.layers]
-        if layer not in names:
-            raise InputError(
-                f"{type(backbone).__name__} has no layer {layer!r}. "
-                f"{hint(layer, names)}"
-            )
+        problem = f"{type(backbone).__name__} has no layer {layer!r}"
+        need_name(layer, names, problem)
         outputs = [backbone.get_layer(layer).output]
     else:
         # Backwards: layers that pool tokens, such as SigLIP's head, come after them.

@@ -15,7 +15,7 @@ from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.features.colour_profile import colour_profile
 from keras_caption.formats.deadline import check_time
 from keras_caption.formats.declared_colours import declared_colours
-from keras_caption.formats.faults import reason_of
+from keras_caption.formats.faults import existing_folder, reason_of
 from keras_caption.formats.folders import (
     PHOTOS,
     describe_passed_over,
@@ -261,9 +261,7 @@ def find_files(
     Raises:
         InputError: If there is no such folder, or no such file in it.
     """
-    folder = pathlib.Path(existing_path(folder))
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}.")
+    folder = existing_folder(existing_path(folder))
     counts = collections.Counter() if passed_over is None else passed_over
     files = list_files(folder, suffixes, True, counts)
     if not files:

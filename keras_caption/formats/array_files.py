@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from keras_caption.base.errors import InputError, missing_extras
-from keras_caption.formats.arrays import open_zip, read_npy, read_npz
-from keras_caption.formats.faults import reading
+from keras_caption.formats.arrays import only, open_zip, read_npy, read_npz
+from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.regions import RECORD_BYTES, RegionRecords
 from keras_caption.formats.suffixes import suffix_of
@@ -46,8 +46,7 @@ class ArrayRegions(RegionRecords):
     def read_regions(
         self, place: pathlib.Path, where: str, size: tuple[int, int] | None
     ) -> tuple[np.ndarray, None]:
-        if place.stat().st_size > RECORD_BYTES:
-            raise InputError(f"{where} is larger than {RECORD_BYTES:,} bytes.")
+        check_file(place, RECORD_BYTES)
         return READERS[suffix_of(place)](place), None
 
 
@@ -92,13 +91,13 @@ def first_has_boxes(records: RegionRecords) -> bool:
 
 def read_only_array(path: pathlib.Path) -> np.ndarray:
     """Reads the only array of an `.npz` file."""
-    return only(read_npz(path, limit=RECORD_BYTES), path)
+    return only(read_npz(path, limit=RECORD_BYTES), str(path))
 
 
 def read_only_safetensor(path: pathlib.Path) -> np.ndarray:
     """Reads the only array of a `.safetensors` file."""
     file = open_safetensors(path)
-    return only({name: file.get_tensor(name) for name in file.keys()}, path)  # noqa: SIM118
+    return only({name: file.get_tensor(name) for name in file.keys()}, str(path))  # noqa: SIM118
 
 
 def read_channels_first(path: pathlib.Path) -> np.ndarray:
@@ -107,20 +106,6 @@ def read_channels_first(path: pathlib.Path) -> np.ndarray:
     if tensor.ndim == 4 and len(tensor) == 1:
         tensor = tensor[0]
     return np.moveaxis(tensor, 0, -1) if tensor.ndim == 3 else tensor
-
-
-def only(arrays: dict[str, np.ndarray], path: pathlib.Path) -> np.ndarray:
-    """Returns the only array of a file.
-
-    Raises:
-        InputError: If there are several, or none.
-    """
-    if len(arrays) != 1:
-        raise InputError(
-            f"{path} should have one array. Its arrays: {', '.join(arrays)[:80]}"
-        )
-    [array] = arrays.values()
-    return array
 
 
 READERS: dict[str, Callable[[pathlib.Path], np.ndarray]] = {

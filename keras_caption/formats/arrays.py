@@ -85,18 +85,40 @@ def read_npz(
         return arrays
 
 
+def only(
+    arrays: dict[str, np.ndarray], where: str, name: str | None = None
+) -> np.ndarray:
+    """Returns the only array of a file, or the one of a name.
+
+    Args:
+        arrays: dict from name to array.
+        where: str, name of the file in messages.
+        name: str, of the array that counts among several. Defaults to `None`.
+
+    Raises:
+        InputError: If there are several, or none, and none of the name.
+    """
+    if name in arrays:
+        return arrays[name]
+    if len(arrays) != 1:
+        called = f", or one called {name!r}" if name else ""
+        raise InputError(
+            f"{where} should have one array{called}. Its arrays: "
+            f"{', '.join(arrays)[:80]}"
+        )
+    [array] = arrays.values()
+    return array
+
+
 def read_npy(path: pathlib.Path, limit: int) -> np.ndarray:
     """Reads the array of an `.npy` file of at most `limit` bytes.
 
     Raises:
         InputError: If the file is missing, larger, or damaged.
     """
-    check_file(path)
-    size = path.stat().st_size
-    if size > limit:
-        raise InputError(f"{path} is larger than {limit:,} bytes.")
+    check_file(path, limit)
     with open(path, "rb") as file:
-        return read_array(file, size, str(path))
+        return read_array(file, path.stat().st_size, str(path))
 
 
 def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import pathlib
 
-from keras_caption.base.errors import InputError, hint
+from keras_caption.base.errors import need_name
 
 FOLDER = pathlib.Path(__file__).parents[1] / "built_in"  # links, in a checkout
 
@@ -33,8 +33,5 @@ def find_file(path: str) -> str:
     if pathlib.Path(path).suffix or pathlib.Path(path).exists():
         return path
     named = experiments()
-    if path not in named:
-        raise InputError(
-            f"There is no built-in experiment {path!r}. {hint(path, named)}"
-        )
+    need_name(path, named, f"There is no built-in experiment {path!r}")
     return str(named[path])

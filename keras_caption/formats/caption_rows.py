@@ -18,7 +18,7 @@ from keras_caption.formats.faults import check_file, reading, reason_of
 from keras_caption.formats.fields import Caption, PhotoName, with_words
 from keras_caption.formats.rejected_captions import MARKS, RejectedCaptions
 from keras_caption.formats.suffixes import unpacked_suffix
-from keras_caption.formats.text_lines import lines
+from keras_caption.formats.text_lines import lines, numbered_lines
 
 COLUMNS = {
     "file_name": ("file_name", "image", "photo", "filename", "image_name"),
@@ -109,7 +109,7 @@ def read_rows(path: pathlib.Path, skipped: list[str]) -> Rows:
         return json_rows(path)
     if suffix == ".parquet":
         return parquet_rows(path)
-    first = next((line for line in lines(path) if line.strip()), "")
+    _, first = next(numbered_lines(path), ("", ""))
     if TOKENS.fullmatch(first):
         return token_rows(path, skipped)
     return header_rows(path, skipped)
@@ -117,11 +117,10 @@ def read_rows(path: pathlib.Path, skipped: list[str]) -> Rows:
 
 def token_rows(path: pathlib.Path, skipped: list[str]) -> Rows:
     """Yields the lines of Flickr8k's `*.token.txt`, see `read_rows`."""
-    for number, line in enumerate(lines(path), start=1):
-        where = f"{path}, line {number}"
+    for where, line in numbered_lines(path):
         if tokens := TOKENS.fullmatch(line):
             yield where, {"file_name": tokens[1], "caption": tokens[2]}
-        elif line.strip():
+        else:
             skipped.append(
                 f"{where} is cut: it should be NAME#NUMBER, a tab, a caption."
             )
@@ -152,10 +151,7 @@ def header_rows(path: pathlib.Path, skipped: list[str]) -> Rows:
 
 def json_rows(path: pathlib.Path) -> Rows:
     """Yields the lines of a file of JSON Lines, see `read_rows`."""
-    for number, line in enumerate(lines(path), start=1):
-        where = f"{path}, line {number}"
-        if not line.strip():
-            continue
+    for where, line in numbered_lines(path):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:

@@ -6,7 +6,7 @@ from keras_caption.base.errors import InputError
 from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.fields import with_words
 from keras_caption.formats.folders import list_files
-from keras_caption.formats.text_lines import lines
+from keras_caption.formats.text_lines import numbered_lines
 
 SUFFIX = ".txt"
 
@@ -46,12 +46,5 @@ def read_caption_texts(
 
 def read_text(path: pathlib.Path, skipped: list[str]) -> list[str]:
     """Reads the captions of a text file; adds to `skipped` those without words."""
-    stripped = (line.strip() for line in lines(path))
-    return with_words(
-        (
-            (f"{path}, line {number},", line)
-            for number, line in enumerate(stripped, start=1)
-            if line
-        ),
-        skipped,
-    )
+    texts = ((f"{where},", line.strip()) for where, line in numbered_lines(path))
+    return with_words(texts, skipped)

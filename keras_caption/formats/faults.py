@@ -1,6 +1,7 @@
 """Converts errors that libraries raise for damaged files to one sentence."""
 
 import contextlib
+import os
 import pathlib
 import re
 from collections.abc import Iterator
@@ -49,11 +50,33 @@ def refuse_pipe(path: pathlib.Path) -> None:
         raise InputError(f"{path} is a pipe or a device, not a file.")
 
 
-def check_file(path: pathlib.Path) -> None:
-    """Raises `InputError` if there is no such file, or it is a pipe or a device."""
+def check_file(path: pathlib.Path, most: int | None = None) -> None:
+    """Refuses a path that is not that of a file.
+
+    Args:
+        path: `pathlib.Path`.
+        most: int, bytes that the file may have. Defaults to `None`, any number.
+
+    Raises:
+        InputError: If there is no such file, it is a pipe or a device, or larger.
+    """
     refuse_pipe(path)
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
+    if most is not None and path.stat().st_size > most:
+        raise InputError(f"{path} is larger than {most:,} bytes.")
+
+
+def existing_folder(path: str | os.PathLike) -> pathlib.Path:
+    """The path of a folder.
+
+    Raises:
+        InputError: If there is no such folder.
+    """
+    folder = pathlib.Path(path)
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}.")
+    return folder
 
 
 def reason_of(error: Exception) -> str:

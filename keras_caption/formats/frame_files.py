@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_caption.base.errors import InputError
-from keras_caption.formats.arrays import check_numbers, read_npy, read_npz
+from keras_caption.formats.arrays import check_numbers, only, read_npy, read_npz
 from keras_caption.formats.faults import reading
 from keras_caption.formats.feature_records import FeatureRecords
 from keras_caption.formats.folders import list_files
@@ -75,7 +75,7 @@ class FolderFrames(FrameFiles):
 
     def read_frames(self, place: pathlib.Path, where: str) -> np.ndarray:
         if suffix_of(place) == ".npz":
-            features = array_of(read_npz(place, limit=RECORD_BYTES), where)
+            features = only(read_npz(place, limit=RECORD_BYTES), where, FEATURES)
         else:
             features = read_npy(place, RECORD_BYTES)
         check_numbers(features, where)
@@ -96,19 +96,6 @@ class Hdf5Frames(FrameFiles):
         features = plain_dataset(self.file, place, where, RECORD_BYTES)
         check_numbers(features, where)
         return features[()]
-
-
-def array_of(arrays: dict[str, np.ndarray], where: str) -> np.ndarray:
-    """Returns the features among the arrays of an `.npz` file."""
-    if FEATURES in arrays:
-        return arrays[FEATURES]
-    if len(arrays) != 1:
-        raise InputError(
-            f"{where} has the arrays {', '.join(arrays)!r:.100}; it should have one, "
-            f"or one called {FEATURES!r}."
-        )
-    [features] = arrays.values()
-    return features
 
 
 def open_frames(path: str | os.PathLike) -> FrameFiles:

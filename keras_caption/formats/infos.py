@@ -60,10 +60,7 @@ def read_pickle(path: pathlib.Path) -> Infos:
         InputError: If the file is larger than `INFOS_BYTES`, or is not a pickle of
             plain data, or not of infos.
     """
-    if path.stat().st_size > INFOS_BYTES:
-        raise InputError(
-            f"{path} is larger than {INFOS_BYTES:,} bytes, too large for infos."
-        )
+    check_file(path, INFOS_BYTES)
     content = path.read_bytes()
     with reading(path):
         for _ in pickletools.genops(content):  # raises if data are truncated

@@ -1,7 +1,6 @@
 """Training folders of JoeyNMT."""
 
 import os
-import pathlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NotRequired
 
@@ -11,7 +10,7 @@ from typing_extensions import TypedDict
 
 from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.formats.checkpoints import read_tensors
-from keras_caption.formats.faults import check_file, reading
+from keras_caption.formats.faults import check_file, existing_folder, reading
 
 SPECIAL = "<unk>", "<pad>", "<s>", "</s>"
 
@@ -69,9 +68,7 @@ def read_joeynmt(folder: str | os.PathLike) -> JoeyFolder:
     with missing_extras():
         import yaml
 
-    folder = pathlib.Path(folder)
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}.")
+    folder = existing_folder(folder)
     path = folder / "config.yaml"
     with reading(path):
         content = yaml.safe_load(_read_text(path))

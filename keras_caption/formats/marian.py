@@ -1,7 +1,6 @@
 """Folders of Hugging Face's MarianMT."""
 
 import os
-import pathlib
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ from typing_extensions import TypedDict
 
 from keras_caption.base.errors import InputError
 from keras_caption.formats.checkpoints import read_tensors
-from keras_caption.formats.faults import check_file, reading
+from keras_caption.formats.faults import check_file, existing_folder, reading
 from keras_caption.formats.json_files import read_json
 
 
@@ -73,9 +72,7 @@ def read_marian(folder: str | os.PathLike) -> MarianFolder:
     Raises:
         InputError: If a file is missing, damaged or has other content.
     """
-    folder = pathlib.Path(folder)
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}.")
+    folder = existing_folder(folder)
     path = folder / "config.json"
     kind = read_json(path, Kind)["model_type"]
     if kind != "marian":

@@ -11,7 +11,7 @@ from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_video import captions_of, listed_video
 from keras_caption.formats.splits import splits_in, unclear
 from keras_caption.formats.suffixes import unpacked_suffix
-from keras_caption.formats.text_lines import lines
+from keras_caption.formats.text_lines import lines, numbered_lines
 
 COLUMNS = ("videoid", "start", "end", "language", "description")
 LANGUAGE = "english"
@@ -72,11 +72,10 @@ def list_msvd_videos(path: pathlib.Path, split: str | None = None) -> ListedFile
 
 def text_pairs(path: pathlib.Path) -> Iterator[tuple[str, str, str]]:
     """Yields the position of each line, for messages, a name and a description."""
-    for number, line in enumerate(lines(path), start=1):
-        if not line.strip() or line.startswith("#"):
+    for where, line in numbered_lines(path):
+        if line.startswith("#"):
             continue
         name, space, text = line.strip().partition(" ")
-        where = f"{path}, line {number}"
         if not space:
             raise InputError(
                 f"{where} should be the name of a clip, a space and a description, as "

@@ -51,9 +51,7 @@ def read_ncnn(path: pathlib.Path) -> list[NcnnLayer]:
     """
     weights = path.with_suffix(".bin")
     for file in path, weights:
-        check_file(file)
-        if file.stat().st_size > MAX_BYTES:
-            raise InputError(f"{file} is larger than {MAX_BYTES:,} bytes.")
+        check_file(file, MAX_BYTES)
     with reading(path):
         lines = path.read_text(encoding="utf-8").splitlines()
         if lines[:1] != [MAGIC]:

@@ -90,9 +90,7 @@ def read_onnx(path: pathlib.Path) -> OnnxGraph:
     Raises:
         InputError: If the file is missing or damaged, or has constants of other types.
     """
-    check_file(path)
-    if path.stat().st_size > MAX_BYTES:
-        raise InputError(f"{path} is larger than {MAX_BYTES:,} bytes.")
+    check_file(path, MAX_BYTES)
     with reading(path):
         graph = _model_class().FromString(path.read_bytes()).graph
         if not graph.node:

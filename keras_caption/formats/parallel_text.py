@@ -9,6 +9,7 @@ import itertools
 import pathlib
 
 from keras_caption.base.errors import InputError
+from keras_caption.formats.faults import existing_folder
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.text_lines import lines
 
@@ -62,9 +63,7 @@ def find_parallel(folder, source, target, test_set=None):
         InputError: If the folder, or a file in it, is missing, or several files may
             be meant.
     """
-    folder = pathlib.Path(folder)
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}.")
+    folder = existing_folder(folder)
     if source == target:
         raise InputError(f"Source and target language are both {source!r}.")
     names = {"test": test_set}

@@ -14,6 +14,7 @@ from keras_caption.formats.json_files import parse_json, read_json
 from keras_caption.formats.text_lines import (
     MARK,
     lines,
+    numbered_lines,
     open_text,
     raw_lines,
     reading_lines,
@@ -99,10 +100,8 @@ def records_of(path: pathlib.Path, is_lines: bool) -> Iterator[tuple[str, Any]]:
         is_lines: bool, whether each line is a record.
     """
     if is_lines:
-        for number, line in enumerate(lines(path), start=1):
-            if line.strip():
-                where = f"{path}, line {number}"
-                yield where, parse_json(line, object, where)
+        for where, line in numbered_lines(path):
+            yield where, parse_json(line, object, where)
         return
     name, content = "", read_json(path, object)
     if isinstance(content, dict) and isinstance(content.get("questions"), list):

@@ -14,6 +14,7 @@ from pydantic import Field, FiniteFloat
 from typing_extensions import TypedDict
 
 from keras_caption.base.errors import InputError
+from keras_caption.formats.faults import existing_folder
 from keras_caption.formats.json_files import read_json
 
 SCALE = 100  # of the scores in logs of epochs
@@ -133,9 +134,7 @@ def read_config(folder: pathlib.Path) -> dict[str, Any]:
         InputError: If there is no such folder, or its `config.json` is missing,
             damaged, or has no model.
     """
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}.")
-    description = read_begun(folder)
+    description = read_begun(existing_folder(folder))
     if description is None or "model" not in description:
         raise InputError(f"{folder / 'config.json'} is not that of a finished run.")
     return description

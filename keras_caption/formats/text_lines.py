@@ -43,6 +43,17 @@ def lines_of(
             yield text.removeprefix(MARK) if number == 1 else text
 
 
+def numbered_lines(path: pathlib.Path) -> Iterator[tuple[str, str]]:
+    """Yields the position of each line with text, for messages, and the line.
+
+    Args:
+        path: See `lines`.
+    """
+    for number, line in enumerate(lines(path), start=1):
+        if line.strip():
+            yield f"{path}, line {number}", line
+
+
 @contextlib.contextmanager
 def reading_lines(name: object, count: Callable[[], int]) -> Iterator[None]:
     """Converts errors of a file whose lines are read to `InputError`.

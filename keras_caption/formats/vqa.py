@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from keras_caption.base.errors import InputError
+from keras_caption.formats.faults import existing_folder
 from keras_caption.formats.fields import (
     ImageId,
     QuestionId,
@@ -86,9 +87,7 @@ def find_vqa(
         InputError: If the folder is missing, or if it has several files of one kind and
             split, annotations without questions, or no questions for train or val.
     """
-    folder = pathlib.Path(folder)
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {folder} to read questions from.")
+    folder = existing_folder(folder)
     files = {}
     for split in SPLITS:
         questions, annotations = (

@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, Unpack, get_args, get_origin
 
 from keras_caption.base.arguments import check, entries
-from keras_caption.base.errors import InputError, hint
+from keras_caption.base.errors import InputError, need_name
 from keras_caption.models.attention import AttentionOptions
 from keras_caption.models.blocks import BlockOptions
 
@@ -91,10 +91,7 @@ def read_arguments(
     who = kwargs.get("name") or model.__name__  # a preset's name says more
     parameters = parameters_of(model)
     for name in kwargs:
-        if name not in parameters:
-            raise InputError(
-                f"The model '{who}' has no {name!r}. {hint(name, parameters)}"
-            )
+        need_name(name, parameters, f"The model '{who}' has no {name!r}")
     try:
         bound = inspect.Signature([*parameters.values()]).bind(*args, **kwargs)
     except TypeError as error:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, overload
 import keras
 from typing_extensions import Doc
 
-from keras_caption.base.errors import InputError, unknown_model
+from keras_caption.base.errors import InputError, need_model
 from keras_caption.inputs import KINDS
 from keras_caption.losses import AnswerCrossEntropy, SequenceCrossEntropy
 from keras_caption.models.aoanet import AoANet
@@ -189,8 +189,7 @@ def presets(model: type[TaskModel] = TaskModel) -> list[str]:
 
 
 def _find(name: str) -> Preset:
-    if name not in PRESETS:
-        raise unknown_model(name, PRESETS)
+    need_model(name, PRESETS)
     return PRESETS[name]
 
 

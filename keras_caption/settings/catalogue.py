@@ -9,7 +9,7 @@ import json
 import pathlib
 from typing import Any
 
-from keras_caption.base.errors import InputError, hint, unknown_model
+from keras_caption.base.errors import InputError, hint, need_model
 from keras_caption.settings.run import RUN
 
 FILE = pathlib.Path(__file__).with_suffix(".json")
@@ -40,8 +40,8 @@ def check_known(model: str | None, names: list[str]) -> None:
         InputError: If a name is not in the catalogue. The message names similar ones.
     """
     catalogue = read_catalogue()
-    if model is not None and model not in catalogue:
-        raise unknown_model(model, catalogue)
+    if model is not None:
+        need_model(model, catalogue)
     groups: dict[str, Any] = {**RUN}
     for known in catalogue.values() if model is None else [catalogue[model]]:
         for name in known:

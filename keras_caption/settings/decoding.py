@@ -21,7 +21,7 @@ from keras_caption.base.arguments import (
     checked,
     entries,
 )
-from keras_caption.base.errors import InputError, hint
+from keras_caption.base.errors import InputError, need_name
 from keras_caption.base.registration import serializable
 from keras_caption.base.validation import UNICODE, is_unicode
 from keras_caption.settings.options import DecodingOptions
@@ -302,10 +302,7 @@ class Decoding:
 def check_names(options: Iterable[str]) -> None:
     """Raises `InputError` if a name is no option."""
     for name in options:
-        if name not in types():
-            raise InputError(
-                f"There is no decoding option {name!r:.60}. {hint(name, types())}"
-            )
+        need_name(name, types(), f"There is no decoding option {name!r:.60}")
 
 
 def check_options(options: Mapping[str, Any]) -> None:

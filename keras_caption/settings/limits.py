@@ -1,5 +1,7 @@
 import dataclasses
 
+from keras_caption.base.arguments import Count, Seconds, SecondsAboveZero
+
 # Regions, frames or tokens of an example. Attention takes memory for their square.
 MAX_ITEMS = 1024
 # Forbidden phrases of an example, in a request to a signature.
@@ -21,17 +23,18 @@ class Limits:
         max_pixels: int, greatest number of pixels of a photo, checked before decoding.
         max_requests: int, greatest number of requests that wait or run; further ones
             are refused.
-        max_effort: int, greatest number of steps of a request, and of a batch, see
+        max_effort: int, greatest product of records, beam width, tokens and required
+            tokens, of a request and of a batch. See
             `keras_caption.apps.serve.effort.check_effort`.
         timeout: float, greatest time of a request, in seconds.
         batch_size: int, greatest number of examples in a batch.
         batch_delay: float, greatest time that a request waits for others, in seconds.
     """
 
-    max_body: int = 32 * 2**20
-    max_pixels: int = 2**25
-    max_requests: int = 128
-    max_effort: int = 50_000
-    timeout: float = 60.0
-    batch_size: int = 16
-    batch_delay: float = 0.005
+    max_body: Count = 32 * 2**20
+    max_pixels: Count = 2**25
+    max_requests: Count = 128
+    max_effort: Count = 50_000
+    timeout: SecondsAboveZero = 60.0
+    batch_size: Count = 16
+    batch_delay: Seconds = 0.005

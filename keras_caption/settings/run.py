@@ -16,7 +16,7 @@ from keras_caption.base.arguments import (
     ShareAboveZero,
     ShareBelowOne,
 )
-from keras_caption.base.errors import InputError, hint
+from keras_caption.base.errors import InputError, need_name
 from keras_caption.base.validation import describe
 from keras_caption.settings.decoding import types
 
@@ -158,18 +158,14 @@ def check_names(
     """Raises `InputError` if a configuration has an unknown group or name."""
     known = [*Run.__annotations__, *groups]
     for group, settings in values.items():
-        if group not in known:
-            raise InputError(f"{where}{group} is unknown. {hint(group, known)}")
+        need_name(group, known, f"{where}{group} is unknown")
         if group not in groups:
             continue
         if not isinstance(settings, dict):
             raise InputError(f"{where}{group} should be a dict, not {settings!r}.")
         names = groups[group].__annotations__
         for name in settings:
-            if name not in names:
-                raise InputError(
-                    f"{where}{group}.{name} is unknown. {hint(name, names)}"
-                )
+            need_name(name, names, f"{where}{group}.{name} is unknown")
 
 
 def check_self_critical(values: dict[str, Any], where: str) -> None:

@@ -4,7 +4,7 @@ A task is a subclass of `keras_caption.training.Task` and an entry of `TASKS`. N
 imports another.
 """
 
-from keras_caption.base.errors import unknown_model
+from keras_caption.base.errors import need_model
 from keras_caption.tasks.captioning import Captioning
 from keras_caption.tasks.question_answering import QuestionAnswering
 from keras_caption.tasks.translation import Translation
@@ -28,6 +28,5 @@ def of_model(name: str) -> type[Task]:
             presets.
     """
     task_of = {preset: task for task in TASKS.values() for preset in task.presets()}
-    if name not in task_of:
-        raise unknown_model(name, task_of)
+    need_model(name, task_of)
     return task_of[name]

@@ -1,7 +1,6 @@
 """Captioning of images and videos from their features, scored by CIDEr-D."""
 
 import itertools
-import pathlib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -17,6 +16,7 @@ from keras_caption.settings.run import (
     SelfCriticalSettings,
     Training,
 )
+from keras_caption.tasks.reported_task import ReportedTask
 from keras_caption.training.callbacks import CaptionValidation
 from keras_caption.training.caption_reward import Reward, reward_weights
 from keras_caption.training.run_directory import RunDirectory
@@ -28,7 +28,6 @@ from keras_caption.training.task import (
     MODEL_FILES,
     RECORD_FILES,
     REPORTS,
-    Task,
 )
 from keras_caption.training.validation_loss import ValidationLoss
 
@@ -194,7 +193,7 @@ def get_config(name: str) -> dict[str, Any]:
     return config
 
 
-class Captioning(Task):
+class Captioning(ReportedTask):
     """The data, the models and the report of a captioning experiment."""
 
     model = kc.models.Captioner
@@ -202,6 +201,7 @@ class Captioning(Task):
     files = FILES
     metrics = kc.evaluation.METRICS
     monitor = "val_cider"
+    report = "captioning"
     get_config = staticmethod(get_config)
 
     def __init__(self, config: dict[str, Any]):
@@ -440,32 +440,10 @@ class Captioning(Task):
 
     def summaries(self, model: Any) -> dict[str, Any]:
         """Some captions of the validation split, and the attention of their words."""
-        beam_size = self.config["evaluation"]["validation_beam_size"]
-        return REPORTS["captioning"].summaries(model, self.builder, beam_size)
+        return REPORTS[self.report].summaries(self, model)
 
     def check_evaluation(self) -> None:
         kc.evaluation.check_metrics(self.config["evaluation"]["spice"])
-
-    def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
-        """Captions and scores the test split, and writes what is found."""
-        spice = self.config["evaluation"]["spice"]
-        return REPORTS["captioning"].evaluate(model, self.builder, folder, spice)
-
-    # === Report ===
-
-    def outcome(self, model: Any, folder: pathlib.Path) -> Any:
-        """The captions of the test split."""
-        return REPORTS["captioning_examples"].outcome(
-            folder, self.builder, self.data["tokenizer"]
-        )
-
-    def examples(
-        self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
-    ) -> dict[Any, Any]:
-        """Captions of some examples, with the attention of their words."""
-        return REPORTS["captioning_examples"].examples(
-            model, folder, self.builder, scores, keys
-        )
 
 
 def by_characters(model: Any, references: dict[int, list[str]]) -> bool:

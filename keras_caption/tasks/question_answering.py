@@ -1,8 +1,7 @@
 """Answers to questions about images, scored by accuracy."""
 
 import itertools
-import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import keras
@@ -12,6 +11,7 @@ from typing_extensions import Doc, TypedDict
 import keras_caption as kc
 from keras_caption.base.arguments import Count
 from keras_caption.settings.run import Schedule
+from keras_caption.tasks.reported_task import ReportedTask
 from keras_caption.training.answer_validation import AnswerValidation
 from keras_caption.training.schedules import schedule_of
 from keras_caption.training.strategies import whole_batches
@@ -19,8 +19,6 @@ from keras_caption.training.task import (
     KEPT_IN_MEMORY,
     MODEL_FILES,
     RECORD_FILES,
-    REPORTS,
-    Task,
 )
 
 
@@ -102,7 +100,7 @@ def get_config(name: str) -> dict[str, Any]:
     }
 
 
-class QuestionAnswering(Task):
+class QuestionAnswering(ReportedTask):
     """The data, the models and the report of an experiment of question answering."""
 
     model = kc.models.Classifier
@@ -111,6 +109,7 @@ class QuestionAnswering(Task):
     files = FILES
     metrics = ("accuracy",)
     monitor = "val_accuracy"
+    report = "question_answering"
     get_config = staticmethod(get_config)
 
     def __init__(self, config: dict[str, Any]):
@@ -158,11 +157,14 @@ class QuestionAnswering(Task):
         batch_size = self.config[group]["batch_size"]
         return whole_batches(len(self.read("train")), batch_size, replicas, "questions")
 
-    def encode(self, model: Any, split: str) -> kc.batches.EncodedQuestions:
-        """Encodes the questions of a split for a model."""
-        return self._encode(model, self.read(split), split)
-
-    def _encode(self, model, questions, split):
+    def encode(
+        self,
+        model: Any,
+        split: str,
+        questions: Sequence[kc.datasets.Question] | None = None,
+    ) -> kc.batches.EncodedQuestions:
+        """Encodes the questions of a split for a model, or some of them."""
+        questions = self.read(split) if questions is None else questions
         return kc.batches.EncodedQuestions(
             questions,
             model.question_tokens([q.text for q in questions]),
@@ -221,27 +223,3 @@ class QuestionAnswering(Task):
     def validation(self, model: Any) -> AnswerValidation:
         """Makes the callback that scores answers to the validation questions."""
         return AnswerValidation(self.read("val"), self.encode(model, "val"))
-
-    def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
-        """Answers and scores the test questions."""
-        return REPORTS["question_answering"].evaluate(
-            model, self.questions, self.encode, folder
-        )
-
-    # === Report ===
-
-    def outcome(self, model: Any, folder: pathlib.Path) -> Any:
-        """The answers to the test questions, by image."""
-        return REPORTS["answering_examples"].outcome(folder, self.questions)
-
-    def examples(
-        self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
-    ) -> dict[Any, Any]:
-        """Answers about some images, with the regions that attend to each word."""
-
-        def encode(model, questions):
-            return self._encode(model, questions, "test")
-
-        return REPORTS["answering_examples"].examples(
-            model, folder, self.questions, encode, keys
-        )

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import pathlib
 from typing import Annotated, Any, Literal, NotRequired
 
 import keras
@@ -23,10 +22,11 @@ from keras_caption.inputs.text import MAX_TOKENS
 from keras_caption.rewards.ngrams import MAX_WORDS
 from keras_caption.settings.decoding import BeamSize
 from keras_caption.settings.run import DecodingSettings, SelfCriticalSettings
+from keras_caption.tasks.reported_task import ReportedTask
 from keras_caption.text.subwords import VocabularySize
 from keras_caption.training.callbacks import TranslationValidation
 from keras_caption.training.inverse_square_root import InverseSquareRoot
-from keras_caption.training.task import MODEL_FILES, RECORD_FILES, REPORTS, Task
+from keras_caption.training.task import MODEL_FILES, RECORD_FILES
 from keras_caption.training.validation_loss import ValidationLoss
 
 NO_SPACES = (
@@ -177,7 +177,7 @@ def get_config(name: str) -> dict[str, Any]:
     }
 
 
-class Translation(Task):
+class Translation(ReportedTask):
     """The data, the models and the report of a translation experiment."""
 
     model = kc.models.Translator
@@ -185,6 +185,7 @@ class Translation(Task):
     files = FILES
     metrics = ("BLEU", "chrF", "exact", "log_perplexity")
     monitor = "val_bleu"
+    report = "translation"
     get_config = staticmethod(get_config)
 
     def __init__(self, config: dict[str, Any]):
@@ -349,43 +350,6 @@ class Translation(Task):
 
     def check_evaluation(self) -> None:
         need_packages("sacrebleu", "tabulate")
-
-    def evaluate(self, model: Any, folder: pathlib.Path) -> dict[str, Any]:
-        """Translates and scores the test split."""
-        return REPORTS["translation"].evaluate(
-            model,
-            self.sentences("test"),
-            folder,
-            self.config["evaluation"]["tokenized"],
-        )
-
-    # === Report ===
-
-    def outcome(self, model: Any, folder: pathlib.Path) -> Any:
-        """The translations of the test split, by sentence."""
-        return REPORTS["translation_examples"].outcome(
-            folder, self._decoded_test(model)
-        )
-
-    def examples(
-        self, model: Any, folder: pathlib.Path, scores: dict[Any, float], keys: Any
-    ) -> dict[Any, Any]:
-        """Some translations, with the attention of their words."""
-        pairs = self._decoded_test(model)
-        return REPORTS["translation_examples"].examples(
-            model, folder, pairs, scores, keys
-        )
-
-    def _decoded_test(self, model):
-        """The test split, with references in the form of decoded outputs.
-
-        Decoding may change spaces or letters: a right translation should be equal to
-        its reference.
-        """
-        sources, references = self.sentences("test")
-        if model is not None:
-            references = [model.vocabulary.as_decoded(text) for text in references]
-        return sources, references
 
 
 def with_references(inputs, targets, weights):

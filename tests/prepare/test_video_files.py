@@ -163,7 +163,7 @@ def test_objects_and_other_files_are_refused(features, tmp_path):
     for name, problem in {
         "v1": "cannot be read|bytes",
         "v2": r"v2\.npy has \d+ bytes, but",
-        "w": "it should have one, or one called 'feat'",
+        "w": "should have one array, or one called 'feat'",
     }.items():
         with pytest.raises(kc.InputError, match=problem):
             source.read(name)

@@ -183,7 +183,10 @@ def test_the_report_says_what_its_figures_and_outputs_lack(
         vocabulary=types.SimpleNamespace(as_decoded=str),
     )
     sentences = ["a white dog", "two cats"], ["一只白色的狗在跑", "两只猫在睡觉"]
-    report.evaluate(model, sentences, tmp_path)
+    task = types.SimpleNamespace(
+        sentences=lambda split: sentences, config={"evaluation": {"tokenized": False}}
+    )
+    report.evaluate(task, model, tmp_path)
     printed = capsys.readouterr().out
     assert "BLEU counts words, and means nothing here; chrF counts" in printed
     assert "note: of 2 translations, 2 are empty: usually" in printed

@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import jinja2
 import numpy as np
 from jaxtyping import Float
 from markupsafe import Markup
 
 from keras_caption.apps.report.results.embedded_images import embedded_image
 from keras_caption.apps.report.results.examples import Attention, Example
+from keras_caption.apps.report.results.templates import templates_of
 
 FRAMED = 4  # areas that are framed for a word, at most
 LEAST = 0.05  # share of attention of an area that is framed
@@ -26,13 +26,7 @@ def render(**content: Any) -> str:
     Returns:
         HTML.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("keras_caption.apps.report.results"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_of("keras_caption.apps.report.results")
     environment.filters["picture"] = picture
     environment.filters["percent"] = percent
     return environment.get_template("run_page.html").render(content)

@@ -15,7 +15,7 @@ from keras_caption.base.progress import progress
 from keras_caption.evaluation.tables import markdown_table
 from keras_caption.formats.coco_categories import CATEGORIES
 from keras_caption.formats.items import write_items
-from keras_caption.tasks.captioning import by_characters
+from keras_caption.tasks.captioning import Captioning, by_characters
 from keras_caption.training.task import EXAMPLES_AT_ONCE
 
 CAPTIONS = 4  # captions in the figure of attention
@@ -24,19 +24,13 @@ DPI = 80
 SHOWN = 10  # captions that are printed
 
 
-def evaluate(
-    model: Any,
-    builder: Any,
-    folder: pathlib.Path,
-    spice: bool = False,
-) -> dict[str, Any]:
+def evaluate(task: Captioning, model: Any, folder: pathlib.Path) -> dict[str, Any]:
     """Captions and scores the test split, and prints the scores.
 
     Args:
+        task: `keras_caption.tasks.Captioning`.
         model: A trained captioner.
-        builder: TFDS builder.
         folder: `pathlib.Path` for captions, references and a figure.
-        spice: bool, whether to compute SPICE.
 
     Returns:
         dict from metric to score. It also has `statements`, a dict from category to the
@@ -45,7 +39,8 @@ def evaluate(
         dataset does not hold the truth. `notes` is a dict from metric to str, for
         scores that mean nothing.
     """
-    examples = kc.datasets.read(builder, "test")
+    builder, examples = task.builder, task.read("test")
+    spice = task.config["evaluation"]["spice"]
     references = kc.datasets.references(examples)
     batches = kc.batches.image_batches(examples, EXAMPLES_AT_ONCE, model.input_specs)
     shown = progress(batches, "Test split", unit="batches", leave=False)
@@ -62,7 +57,7 @@ def evaluate(
         model, progress(batches, "References", unit="batches", leave=False), references
     )
     score_items(captions, references, likelihoods, folder, ids, characters)
-    judged = kc.datasets.statements_of(builder)
+    judged = task.statements
     truth = judged.accuracy(captions, examples) if judged else {}
     objects = score_objects(captions, references, examples, builder)
     with without_font():
@@ -218,17 +213,12 @@ def some_captions(
     return captions
 
 
-def summaries(model: Any, builder: Any, beam_size: int) -> dict[str, Any]:
-    """Makes summaries of an epoch for TensorBoard, see `Task.summaries`.
-
-    Args:
-        model: A captioner.
-        builder: TFDS builder.
-        beam_size: int, beam width of the captions.
-    """
-    captions = some_captions(model, builder, "val", SUMMARIZED, beam_size=beam_size)
+def summaries(task: Captioning, model: Any) -> dict[str, Any]:
+    """Makes summaries of an epoch for TensorBoard, see `Task.summaries`."""
+    size = task.config["evaluation"]["validation_beam_size"]
+    captions = some_captions(model, task.builder, "val", SUMMARIZED, beam_size=size)
     texts = [model.vocabulary.decode(tokens) for _, tokens, _ in captions]
-    examples = kc.datasets.read(builder, "val").take(len(texts))
+    examples = task.read("val").take(len(texts))
     references = kc.datasets.references(examples).values()
     rows = [(text, first) for text, (first, *_) in zip(texts, references, strict=True)]
     table = markdown_table(["caption", "reference"], rows, labels=2)

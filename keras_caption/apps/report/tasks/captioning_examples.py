@@ -1,7 +1,7 @@
 """Captions of a test split, with the attention of each word."""
 
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,36 +14,34 @@ from keras_caption.apps.report.results.examples import Attention, Example, Line,
 from keras_caption.apps.report.visualization.attention import names_of
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.coco_results import read_results
-from keras_caption.text import BOS, PAD
+from keras_caption.models.sentence_reader import pad
+from keras_caption.tasks.captioning import Captioning
+from keras_caption.text import EOS
 from keras_caption.training.task import EXAMPLES_AT_ONCE
 
 
-def outcome(folder: pathlib.Path, builder: Any, tokenizer: str) -> Outcome:
+def outcome(task: Captioning, model: Any, folder: pathlib.Path) -> Outcome:
     """The captions of a run's test split, with a score for each image.
 
-    Args:
-        folder: `pathlib.Path` of the run.
-        builder: TFDS builder.
-        tokenizer: str, tokenizer of the run. Captions of characters without spaces are
-            scored by characters.
+    Captions of characters without spaces are scored by characters.
     """
     captions = read_results(folder / "test_results.json")
     references = read_captions(folder / "test_references.json")
     texts = [
         text for captions_of_image in references.values() for text in captions_of_image
     ]
-    characters = tokenizer == "characters" and kc.evaluation.lacks_spaces(texts)
+    by_characters = task.data["tokenizer"] == "characters"
+    characters = by_characters and kc.evaluation.lacks_spaces(texts)
     scores = kc.evaluation.cider_by_image(captions, references, characters)
-    numbers = {name: number for number, name in kc.datasets.given_ids(builder).items()}
+    names = kc.datasets.given_ids(task.builder)
+    numbers = {name: number for number, name in names.items()}
     counts: dict[str, dict[str, int]] = {}
-    judged = kc.datasets.statements_of(builder)
-    if judged:
-        examples = kc.datasets.read(builder, "test")
+    if judged := task.statements:
         by_number = {
             numbers[i] if isinstance(i, str) else i: text
             for i, text in captions.items()
         }
-        shares = judged.accuracy(by_number, examples)
+        shares = judged.accuracy(by_number, task.read("test"))
         counts["statements"] = {name: count for name, (_, count) in shares.items()}
     return Outcome(
         [*captions.values()],
@@ -55,24 +53,24 @@ def outcome(folder: pathlib.Path, builder: Any, tokenizer: str) -> Outcome:
 
 
 def examples(
+    task: Captioning,
     model: Any,
     folder: pathlib.Path,
-    builder: Any,
     scores: dict[Any, float],
     keys: Sequence[Any],
 ) -> dict[Any, Example]:
     """The captions of some images of a run's test split.
 
     Args:
+        task: `keras_caption.tasks.Captioning`.
         model: The run's captioner, or `None`: then examples have no attention.
         folder: `pathlib.Path` of the run.
-        builder: TFDS builder.
         scores: dict from image id to float.
         keys: Sequence of image ids.
     """
     captions = read_results(folder / "test_results.json")
     references = read_captions(folder / "test_references.json")
-    names = kc.datasets.given_ids(builder)
+    builder, names = task.builder, kc.datasets.given_ids(task.builder)
     numbers = {name: number for number, name in names.items()}
     chosen = np.array([numbers.get(key, key) for key in keys])
     shown = {
@@ -117,41 +115,39 @@ def attention_of_captions(
     for batch in kc.batches.image_batches(examples, EXAMPLES_AT_ONCE, names):
         numbers = batch.pop("image_id").numpy().tolist()
         inputs = model.read(batch)
-        # The boxes of the batch: a model that ignores boxes has none in its inputs.
-        areas = kind.areas({**inputs, **batch})
         tokens = [model.vocabulary.to_ids(captions[number]) for number in numbers]
         words = [[model.vocabulary.words[t] for t in row] for row in tokens]
-        if areas is None:
-            yield from ((n, x, None) for n, x in zip(numbers, words, strict=True))
-            continue
-        length = 1 + max(map(len, tokens))
-        previous = [[BOS, *t] + [PAD] * (length - 1 - len(t)) for t in tokens]
-        weights = model.attention(
-            ops.convert_to_tensor(previous, dtype="int32"), model.encode(inputs)
-        )
-        weights = of_valid(ops.convert_to_numpy(weights), kind.memory_mask(inputs))
-        for row, number in enumerate(numbers):
-            attention = Attention(
-                areas[row],
-                weights[row, : len(tokens[row])],
-                names_of_regions(model, inputs, row),
-            )
-            yield number, words[row], attention
+        ended = pad([[*row, EOS] for row in tokens])
+        weights = [x[:-1] for [x] in model.attended(inputs, ended[:, None])]
+        attended = attention_over_areas(model, kind, inputs, batch, weights)
+        yield from zip(numbers, words, attended, strict=True)
 
 
-def of_valid(
-    weights: Float[np.ndarray, "batch T M"], mask: Any
-) -> Float[np.ndarray, "batch T M"]:
-    """Sets the weights of padding to zero.
+def attention_over_areas(
+    model: Any,
+    kind: kc.inputs.InputKind,
+    inputs: dict[str, Any],
+    batch: dict[str, Any],
+    weights: Sequence[Float[np.ndarray, "T M"]],
+) -> Iterator[Attention | None]:
+    """Attention to areas of each image of a batch, none of it to padding.
 
     Args:
-        weights: float `(batch, T, M)`.
-        mask: bool `(batch, M)`, True for valid items, or `None` if all are valid.
+        model: The model.
+        kind: The kind of the input that has the areas.
+        inputs: What the model has read of the batch.
+        batch: dict of arrays. A model that ignores boxes has none in its inputs.
+        weights: float `(T, M)` of each image.
+
+    Yields:
+        `Attention`, or `None` if the items have no place in the image.
     """
-    return weights if mask is None else weights * ops.convert_to_numpy(mask)[:, None]
-
-
-def names_of_regions(model: Any, inputs: dict[str, Any], row: int) -> list[str] | None:
-    """Categories of the regions of one image, if regions are objects."""
-    image_inputs = {name: values[row : row + 1] for name, values in inputs.items()}
-    return names_of(model, image_inputs)
+    areas, mask = kind.areas({**inputs, **batch}), kind.memory_mask(inputs)
+    mask = None if mask is None else ops.convert_to_numpy(mask)
+    for row, shares in enumerate(weights):
+        if areas is None:
+            yield None
+            continue
+        shares = shares if mask is None else shares * mask[row]
+        image_inputs = {name: values[row : row + 1] for name, values in inputs.items()}
+        yield Attention(areas[row], shares, names_of(model, image_inputs))

@@ -3,7 +3,6 @@
 import collections
 import pathlib
 import random
-from collections.abc import Callable
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -13,6 +12,7 @@ from keras_caption.apps.report.visualization.attention import LEGEND_HEIGHT, add
 from keras_caption.apps.report.visualization.fonts import without_font
 from keras_caption.apps.report.visualization.questions import LEGEND
 from keras_caption.formats.items import write_items
+from keras_caption.tasks.question_answering import QuestionAnswering
 from keras_caption.training.answer_validation import answer_questions
 
 DRAWN = 4  # questions in the figure of attention
@@ -20,24 +20,20 @@ SHOWN = 10  # questions that are printed
 
 
 def evaluate(
-    model: Any,
-    data: kc.datasets.ImageQuestions,
-    encode: Callable[[Any, str], kc.batches.EncodedQuestions],
-    folder: pathlib.Path,
+    task: QuestionAnswering, model: Any, folder: pathlib.Path
 ) -> dict[str, Any]:
     """Answers and scores the test questions, and prints the scores.
 
     Args:
+        task: `keras_caption.tasks.QuestionAnswering`.
         model: A trained model, or an ensemble.
-        data: `keras_caption.datasets.ImageQuestions`.
-        encode: Function of the model and a split that returns encoded questions.
         folder: `pathlib.Path` for the answers and a figure.
 
     Returns:
         dict, see `keras_caption.evaluation.score_answers`.
     """
-    questions = data.questions["test"]
-    answers = answer_questions(model, questions, encode(model, "test"))
+    data, questions = task.questions, task.read("test")
+    answers = answer_questions(model, questions, task.encode(model, "test"))
     kc.evaluation.write_vqa_results(folder / "test_results.json", answers)
     scores = kc.evaluation.score_answers(answers, questions)
     accuracies = [
@@ -51,7 +47,7 @@ def evaluate(
     )
     unanswered = data.questions.get("unanswered")
     if unanswered:
-        unscored = answer_questions(model, unanswered, encode(model, "unanswered"))
+        unscored = answer_questions(model, unanswered, task.encode(model, "unanswered"))
         kc.evaluation.write_vqa_results(folder / "server_results.json", unscored)
     if isinstance(model, kc.models.MCAN):
         with without_font():

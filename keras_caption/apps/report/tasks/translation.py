@@ -6,29 +6,24 @@ from typing import Any
 import keras_caption as kc
 from keras_caption.base.atomic import replacing
 from keras_caption.formats.items import write_items
-from keras_caption.tasks.translation import NO_SPACES
+from keras_caption.tasks.translation import NO_SPACES, Translation
 
 SHOWN = 10  # translations that are printed
 
 
-def evaluate(
-    model: Any,
-    sentences: tuple[list[str], list[str]],
-    folder: pathlib.Path,
-    tokenized: bool = False,
-) -> dict[str, float]:
+def evaluate(task: Translation, model: Any, folder: pathlib.Path) -> dict[str, float]:
     """Translates and scores the test split, and prints the scores.
 
     Args:
+        task: `keras_caption.tasks.Translation`.
         model: A trained translator.
-        sentences: Source sentences and their translations, lists of str.
         folder: `pathlib.Path` for the translations.
-        tokenized: bool, as in `keras_caption.evaluation.score_translations`.
 
     Returns:
         dict from metric to score.
     """
-    sources, references = sentences
+    sources, references = task.sentences("test")
+    tokenized = task.config["evaluation"]["tokenized"]
     translations = model.translate(sources)
     with replacing(folder / "test_translations.txt") as partial:
         lines = [kc.text.one_line(translation) + "\n" for translation in translations]

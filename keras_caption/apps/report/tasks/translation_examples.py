@@ -11,21 +11,17 @@ from keras_caption.apps.report.results.examples import Attention, Example, Line,
 from keras_caption.base.errors import InputError
 from keras_caption.formats.text_lines import lines
 from keras_caption.models.sentence_reader import pad
+from keras_caption.tasks.translation import Translation
 from keras_caption.text import EOS
 from keras_caption.text.tokenizer import SPECIAL_TOKENS
 from keras_caption.training.task import EXAMPLES_AT_ONCE
 
 
-def outcome(folder: pathlib.Path, sentences: tuple[list[str], list[str]]) -> Outcome:
-    """The translations of a run's test split.
-
-    Args:
-        folder: `pathlib.Path` of the run.
-        sentences: Source sentences and their translations, lists of str.
-    """
+def outcome(task: Translation, model: Any, folder: pathlib.Path) -> Outcome:
+    """The translations of a run's test split, with the score of each."""
     from sacrebleu.metrics import CHRF
 
-    _, references = sentences
+    _, references = decoded_test(task, model)
     translations = translations_of(folder, references)
     chrf = CHRF()
     scores = [
@@ -40,23 +36,35 @@ def outcome(folder: pathlib.Path, sentences: tuple[list[str], list[str]]) -> Out
     )
 
 
+def decoded_test(task: Translation, model: Any) -> tuple[list[str], list[str]]:
+    """The sentences of the test split, and references in the form of decoded outputs.
+
+    Decoding may change spaces or letters: a right translation should be equal to its
+    reference.
+    """
+    sources, references = task.sentences("test")
+    if model is not None:
+        references = [model.vocabulary.as_decoded(text) for text in references]
+    return sources, references
+
+
 def examples(
+    task: Translation,
     model: Any,
     folder: pathlib.Path,
-    sentences: tuple[list[str], list[str]],
     scores: dict[int, float],
     keys: Sequence[int],
 ) -> dict[int, Example]:
     """Some translations, with their sources.
 
     Args:
+        task: `keras_caption.tasks.Translation`.
         model: The run's translator, or `None`: then examples have no attention.
         folder: `pathlib.Path` of the run.
-        sentences: As in `outcome`.
         scores: dict from the number of a sentence to float.
         keys: Sequence of numbers.
     """
-    sources, references = sentences
+    sources, references = decoded_test(task, model)
     translations = translations_of(folder, references)
     shown = {
         i: Example(

@@ -2,7 +2,7 @@
 
 import collections
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,23 +10,16 @@ import tensorflow as tf
 from keras import ops
 
 import keras_caption as kc
-from keras_caption.apps.report.results.examples import Attention, Example, Line, Outcome
-from keras_caption.apps.report.tasks.captioning_examples import (
-    names_of_regions,
-    of_valid,
-)
+from keras_caption.apps.report.results.examples import Example, Line, Outcome
+from keras_caption.apps.report.tasks.captioning_examples import attention_over_areas
+from keras_caption.tasks.question_answering import QuestionAnswering
 from keras_caption.training.answer_validation import QUESTIONS_AT_ONCE
 
 
-def outcome(folder: pathlib.Path, data: kc.datasets.ImageQuestions) -> Outcome:
-    """The answers of a run to the test questions, with a score for each image.
-
-    Args:
-        folder: `pathlib.Path` of the run.
-        data: `keras_caption.datasets.ImageQuestions`.
-    """
+def outcome(task: QuestionAnswering, model: Any, folder: pathlib.Path) -> Outcome:
+    """The answers of a run to the test questions, with a score for each image."""
     answers = kc.evaluation.read_vqa_results(folder / "test_results.json")
-    questions = answered(data, answers)
+    questions = answered(task, answers)
     scores_by_image = collections.defaultdict(list)
     for q in questions:
         scores_by_image[q.image_id].append(score_of(q, answers))
@@ -42,9 +35,9 @@ def outcome(folder: pathlib.Path, data: kc.datasets.ImageQuestions) -> Outcome:
     )
 
 
-def answered(data, answers):
+def answered(task, answers):
     """The test questions that have an answer."""
-    return [q for q in data.questions["test"] if q.question_id in answers]
+    return [q for q in task.read("test") if q.question_id in answers]
 
 
 def score_of(question, answers):
@@ -54,23 +47,23 @@ def score_of(question, answers):
 
 
 def examples(
+    task: QuestionAnswering,
     model: Any,
     folder: pathlib.Path,
-    data: kc.datasets.ImageQuestions,
-    encode: Callable[[Any, list], kc.batches.EncodedQuestions],
+    scores: dict[int, float],
     keys: Sequence[int],
 ) -> dict[int, Example]:
     """The answers to the questions about some test images.
 
     Args:
+        task: `keras_caption.tasks.QuestionAnswering`.
         model: The run's model, or `None`: then examples have no attention.
         folder: `pathlib.Path` of the run.
-        data: `keras_caption.datasets.ImageQuestions`.
-        encode: Function of the model and questions that returns encoded questions.
+        scores: dict from image id to float; each line has a score of its own.
         keys: Sequence of image ids.
     """
     answers = kc.evaluation.read_vqa_results(folder / "test_results.json")
-    questions = [q for q in answered(data, answers) if q.image_id in {*keys}]
+    questions = [q for q in answered(task, answers) if q.image_id in {*keys}]
     shown = {key: Example([]) for key in keys}
     lines = []
     for q in questions:
@@ -78,6 +71,7 @@ def examples(
         line = Line(q.text.split(), answer, q.main_answer, q.kind, score)
         shown[q.image_id].lines.append(line)
         lines.append(line)
+    data = task.questions
     if "image" in data.builder.info.features:
         chosen = np.array(keys)
         images = data.images("test", images=True)
@@ -85,7 +79,8 @@ def examples(
         for example in images.as_numpy_iterator():
             shown[int(example["image_id"])].image = example["image"]
     if isinstance(model, kc.models.MCAN):
-        add_attention(model, questions, lines, encode(model, questions))
+        encoded = task.encode(model, "test", questions)
+        add_attention(model, questions, lines, encoded)
     return shown
 
 
@@ -95,16 +90,10 @@ def add_attention(model, questions, lines, encoded):
     for batch, numbers in encoded.batches(QUESTIONS_AT_ONCE):
         inputs = model.read(batch)
         weights = ops.convert_to_numpy(model.attention(inputs)).swapaxes(1, 2)
-        weights = of_valid(weights, kind.memory_mask(inputs))
-        # The boxes of the batch: a model that ignores boxes has none in its inputs.
-        areas = kind.areas({**inputs, **batch})
-        for row, number in enumerate(numbers.numpy()):
-            words = model.question.split(questions[number].text)
-            words = words[: weights.shape[1]]
-            if words:
-                lines[number].words = words
-                lines[number].attention = Attention(
-                    areas[row],
-                    weights[row, : len(words)],
-                    names_of_regions(model, inputs, row),
-                )
+        words = [model.question.split(questions[i].text) for i in numbers.numpy()]
+        weights = [x[: len(own)] for x, own in zip(weights, words, strict=True)]
+        attended = attention_over_areas(model, kind, inputs, batch, weights)
+        for i, own, attention in zip(numbers.numpy(), words, attended, strict=True):
+            if own:
+                lines[i].words = own[: len(attention.weights)]
+                lines[i].attention = attention
