@@ -18,7 +18,10 @@ from keras_caption.text import BOS, EOS, PAD
 class TokenByToken(Search):
     """Generates one sequence for each row by choosing one token at every step.
 
-    Its values include `"log_probs"`, of the sequences, and `"last"`, their last tokens.
+    Its values include `"log_probs"`, of the sequences; `"last"`, their last tokens; and,
+    with hooks, `"last_resort"`, a dict of `"tokens"` and `"log_probs"` of the longest
+    sequences that could have ended: the results of those that come to where no token
+    may follow.
     """
 
     @abc.abstractmethod
@@ -41,9 +44,12 @@ class TokenByToken(Search):
 
     def begin(self, state: dict[str, Any]) -> dict[str, Any]:
         rows = batch_size(state)
+        tokens = ops.zeros((rows, self.options.max_length), "int32")
+        none = {"tokens": tokens, "log_probs": ops.full((rows,), NEG_INF)}
         return {
+            **({"last_resort": none} if "hooks" in self.per_example else {}),
             "last": ops.full((rows,), BOS, "int32"),
-            "tokens": ops.zeros((rows, self.options.max_length), "int32"),
+            "tokens": tokens,
             "log_probs": ops.zeros((rows,), "float32"),
             "per_example": self.per_example,
             "cache": state["cache"],
@@ -63,11 +69,21 @@ class TokenByToken(Search):
         is_allowed = is_hypothesis(chosen_log_probs(scores, chosen))
         added = ops.where(is_allowed, chosen_log_probs(log_probs, chosen), NEG_INF)
         is_done = finished(last)
-        continues = ops.logical_and(is_allowed, ops.logical_not(is_done))
+        unfinished = ops.logical_not(is_done)
+        continues = ops.logical_and(is_allowed, unfinished)
         chosen = ops.where(continues, chosen, PAD)
         is_next = ops.arange(self.options.max_length) == index
+        more = {}
+        if "last_resort" in values:
+            could_end = ops.logical_and(is_hypothesis(scores[:, EOS]), unfinished)
+            ended = {
+                "tokens": ops.where(is_next, EOS, tokens),
+                "log_probs": values["log_probs"] + log_probs[:, EOS],
+            }
+            more["last_resort"] = choose_rows(could_end, ended, values["last_resort"])
         return {
             **values,
+            **more,
             "last": chosen,
             "tokens": ops.where(is_next, ops.expand_dims(chosen, 1), tokens),
             "log_probs": values["log_probs"] + ops.where(is_done, 0.0, added),
@@ -75,12 +91,40 @@ class TokenByToken(Search):
         }
 
     def results(self, values: dict[str, Any]) -> tuple[Any, Any]:
-        exists = is_hypothesis(values["log_probs"])
-        tokens = ops.where(ops.expand_dims(exists, 1), values["tokens"], PAD)
-        return tokens, ops.where(exists, values["log_probs"], NEG_INF)
+        found = self._found(values)
+        exists = is_hypothesis(found["log_probs"])
+        none = {
+            "tokens": ops.full_like(found["tokens"], PAD),
+            "log_probs": ops.full_like(found["log_probs"], NEG_INF),
+        }
+        found = choose_rows(exists, found, none)
+        return found["tokens"], found["log_probs"]
 
     def best_so_far(self, values: dict[str, Any]) -> Any:
-        return values["tokens"]
+        return self._found(values)["tokens"]
+
+    def _found(self, values):
+        """The sequences, or the last resort of those that no token may follow."""
+        own = {name: values[name] for name in ("tokens", "log_probs")}
+        if "last_resort" not in values:
+            return own
+        exists = is_hypothesis(own["log_probs"])
+        return choose_rows(exists, own, values["last_resort"])
+
+
+def choose_rows(chosen, first, second):
+    """Takes some rows from the first of two dicts of tensors, others from the second.
+
+    Args:
+        chosen: bool `(rows,)`, whether a row is the first one's.
+        first, second: dict of tensors `(rows, ...)`.
+    """
+
+    def choose(x, y):
+        is_first = ops.reshape(chosen, (-1,) + (1,) * (len(x.shape) - 1))
+        return ops.where(is_first, x, y)
+
+    return {name: choose(first[name], second[name]) for name in first}
 
 
 def finished(last):

@@ -123,9 +123,12 @@ def test_one_that_is_taken_away_leaves_no_trace(hooked):
         ({"beam_size": 6, "groups": 2}, "w3"),
         ({"beam_size": 3, "required": ("w3",)}, "w3"),
         ({"beam_size": 3, "required": ("w5",)}, None),
+        ({"beam_size": 1}, "w3"),
+        ({"temperature": 1.0, "seed": 1}, "w3"),
+        ({"beam_size": 1, "min_length": 2}, None),
     ],
 )
-def test_a_beam_of_dead_ends_returns_what_could_have_ended(
+def test_a_search_of_dead_ends_returns_what_could_have_ended(
     captioner, monkeypatch, rng, options, text
 ):
     words = ["w5", "w6", "w7", "w8"]
