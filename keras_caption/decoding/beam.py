@@ -20,7 +20,8 @@ class Beam(Search):
     """Beam search, see `keras_caption.decoding.beam_search`.
 
     A finished hypothesis leaves its place in the beam and joins the best finished
-    hypotheses. The search ends once no unfinished hypothesis can become one of them.
+    hypotheses. The search ends once no unfinished hypothesis can become one of them,
+    or, if only the best is asked for, can become the best.
     PAD and BOS are never chosen, nor UNK unless it is allowed. The hypotheses of an
     example share its memory; only the decoder's cache is reordered.
 
@@ -32,6 +33,11 @@ class Beam(Search):
     - `"from"`, the places whose rows of the decoder's `"cache"` they continue;
     - `"last_resort"`, with hooks, a dict of the best hypothesis that could have ended:
       the result of a beam whose hypotheses have all come to where no token may follow.
+
+    Args:
+        decoder, options, per_example: See `Search`.
+        only_best: bool, whether only the first hypothesis of each example is asked
+            for. The others may then be worse than a whole search's.
     """
 
     def __init__(
@@ -39,8 +45,10 @@ class Beam(Search):
         decoder: Any,
         options: Decoding,
         per_example: dict[str, Tensor] | None = None,
+        only_best: bool = False,
     ):
         super().__init__(decoder, options, per_example)
+        self.only_best = only_best
         self.groups = options.groups
         self.width = self.places = options.beam_size // options.groups
 
@@ -69,8 +77,8 @@ class Beam(Search):
         # and the penalty of lengths is greatest at the greatest length.
         longest = float(self.options.max_length)
         best = self._rank(ops.max(values["scores"], axis=1), longest, values)
-        worst = ops.min(self._rank_all(values["done"], values), axis=1)
-        return best > worst
+        least = ops.max if self.only_best else ops.min
+        return best > least(self._rank_all(values["done"], values), axis=1)
 
     def next_step(self, memory: Any, index: Any, values: dict[str, Any]) -> Any:
         length = self.options.max_length

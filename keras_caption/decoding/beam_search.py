@@ -42,11 +42,13 @@ def make_beam(
     options: Decoding | None,
     per_example: dict[str, Tensor] | None,
     required: Required | None,
+    only_best: bool = False,
 ) -> Beam:
-    """Makes the beam search that the options ask for, see `beam_search`."""
+    """Makes the beam search that the options ask for, see `beam_search` and `Beam`."""
     options = options or Decoding()
     if required is not None:
-        return ConstrainedBeam(decoder, options, per_example, required)
+        return ConstrainedBeam(decoder, options, per_example, required, only_best)
     if options.groups > 1:
+        # The best of a group may be another group's: each needs all of its own.
         return DiverseBeam(decoder, options, per_example)
-    return Beam(decoder, options, per_example)
+    return Beam(decoder, options, per_example, only_best)

@@ -39,7 +39,7 @@ class ConstrainedBeam(Beam):
     all phrases are complete.
 
     Args:
-        decoder, options, per_example: See `Search`.
+        decoder, options, per_example, only_best: See `Beam`.
         required: `Required`.
 
     Reference:
@@ -54,8 +54,9 @@ class ConstrainedBeam(Beam):
         options: Decoding,
         per_example: dict[str, Tensor] | None,
         required: Required,
+        only_best: bool = False,
     ):
-        super().__init__(decoder, options, per_example)
+        super().__init__(decoder, options, per_example, only_best)
         self.required = required
         self.phrases, self.banks, self.symbols = required.progress.shape
         self.places = self.banks * self.width

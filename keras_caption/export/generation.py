@@ -53,9 +53,10 @@ def generation_endpoints(
     graph = functools.partial(tf.function, autograph=False)
     encode = graph(model.encode)
 
-    def search_by(options):
+    def search_by(options, only_best=False):
         def search(feed):
-            tokens, scores = model.search(options, **feed).run(encode(feed["inputs"]))
+            found = model.search(options, **feed, only_best=only_best)
+            tokens, scores = found.run(encode(feed["inputs"]))
             if len(scores.shape) == 1:  # one hypothesis of each example
                 tokens, scores = tokens[:, None], scores[:, None]
             return tokens, scores
@@ -129,6 +130,7 @@ def generation_endpoints(
         return {**text, **specs} if words else specs
 
     beam = hypotheses(search_by(options))
+    best_beam = hypotheses(search_by(options, only_best=True))
     greedy = hypotheses(search_by(options.override(beam_size=1)))
     by_request = {}
     for name, defaults in (
@@ -146,12 +148,12 @@ def generation_endpoints(
     inputs = inputs_of(model.kinds)
     tokens = Input((None, None), tf.int32, np.full((1, 2), BOS))
     endpoints = {
-        "features": endpoint(features, in_words(best(beam)), inputs, outputs()),
+        "features": endpoint(features, in_words(best(best_beam)), inputs, outputs()),
         "greedy": endpoint(features, in_words(best(greedy)), inputs, outputs()),
         "n_best": endpoint(features, in_words(beam), inputs, outputs(None)),
         "tokens": endpoint(
             features,
-            best(beam),
+            best(best_beam),
             inputs_of(model.kinds, as_tokens=True),
             outputs(words=False),
         ),
@@ -172,7 +174,9 @@ def generation_endpoints(
         and required <= {*extractor.made}
     ):
         files = photo_inputs()
-        endpoints["photos"] = endpoint(photos, in_words(best(beam)), files, outputs())
+        endpoints["photos"] = endpoint(
+            photos, in_words(best(best_beam)), files, outputs()
+        )
         for name, (answer, more, specs) in by_request.items():
             read = {**files, **more}
             endpoints[f"photos_{name}"] = endpoint(photos, answer, read, specs)

@@ -54,7 +54,8 @@ class CompiledSearches:
     ) -> tuple[Int32[np.ndarray, "size n T"], Float32[np.ndarray, "size n"]]:
         """Generates captions of one batch, see `Backend.run`."""
         plain, feed = self.feed(inputs, places, n, options)
-        tokens, scores = map(ops.convert_to_numpy, self._call(whole, plain, feed))
+        make = only_best if n == 1 else whole
+        tokens, scores = map(ops.convert_to_numpy, self._call(make, plain, feed))
         # (size, n, T) and (size, n): a beam may be wider than n.
         tokens, scores = tokens[:, :n], scores[:, :n]
         return present_first(tokens, scores) if n > 1 else (tokens, scores)
@@ -148,9 +149,10 @@ class CompiledSearches:
         """Compiles what `make` returns for the model and options, and calls it."""
         feed = {**feed, "inputs": self.model.padded(feed["inputs"])}
         by_xla = self.model.jit_compile
-        if make is whole:  # single steps return to Python: XLA gains little there
+        # Single steps return to Python: XLA gains little there.
+        if make in (whole, only_best):
             examples = len(next(iter(feed["inputs"].values())))
-            by_xla = self.model.pays_off(examples, (options, shapes_of(feed)))
+            by_xla = self.model.pays_off(examples, (make, options, shapes_of(feed)))
         required = tuple(x.shape for x in feed.get("required", ()))
         return self.compiled(make, options, required, by_xla)(feed, *args)
 
@@ -188,17 +190,22 @@ def present_first(
 # === Functions that are compiled: each takes the arguments of `search` as `feed` ===
 
 
-def whole(model: Any, options: Decoding) -> Callable:
+def whole(model: Any, options: Decoding, **keywords: bool) -> Callable:
     """A whole search: tokens `(batch, n, T)` and log-probabilities `(batch, n)`."""
 
     def run(feed):
-        search = model.search(options, **feed)
+        search = model.search(options, **feed, **keywords)
         tokens, scores = search.run(model.encode(feed["inputs"]))
         batch = ops.shape(next(iter(feed["inputs"].values())))[0]
         shape = batch, -1, options.max_length
         return ops.reshape(tokens, shape), ops.reshape(scores, (batch, -1))
 
     return run
+
+
+def only_best(model: Any, options: Decoding) -> Callable:
+    """A search as `whole`, of which only the first text of each example counts."""
+    return whole(model, options, only_best=True)
 
 
 def first_values(model: Any, options: Decoding) -> Callable:
@@ -217,7 +224,7 @@ def one_step(model: Any, options: Decoding) -> Callable:
     """
 
     def step(feed, memory, index, values):
-        search = model.search(options, **feed)
+        search = model.search(options, **feed, only_best=True)
         values = search.next_step(memory, index, values)
         tokens, scores = search.best_so_far(values), search.results(values)[1]
         scores = ops.reshape(scores, (ops.shape(tokens)[0], -1))[:, 0]

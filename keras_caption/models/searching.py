@@ -106,6 +106,7 @@ class Searching(Generation):
         per_example: dict[str, Tensor] | None = None,
         numbers: Float32[Tensor, "batch*C T"] | None = None,
         required: Required | None = None,
+        only_best: bool = False,
     ) -> Search:
         """Makes the search by which the model generates.
 
@@ -116,6 +117,8 @@ class Searching(Generation):
             numbers: As in `keras_caption.decoding.sample`; `None` for a search that
                 does not sample.
             required: As in `keras_caption.decoding.beam_search`.
+            only_best: bool, whether only the best text of each example is asked for,
+                which a beam may find earlier than all others.
         """
         per_example = per_example or {}
         limits = self.limits(inputs, options, per_example.get("prefix"))
@@ -128,7 +131,7 @@ class Searching(Generation):
         # Required words need banks of a constrained beam, even of width 1.
         if options.beam_size == 1 and required is None:
             return GreedySearch(self, options, per_example)
-        return make_beam(self, options, per_example, required)
+        return make_beam(self, options, per_example, required, only_best)
 
     @functools.cached_property
     def hooks(self) -> dict[str, Hook]:

@@ -18,6 +18,7 @@ from keras_caption.decoding import (
     length_limits,
     sample,
 )
+from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.best_tokens import best_tokens
 from keras_caption.layers.transformer_decoder_block import (
     GrowingCache,
@@ -140,6 +141,22 @@ def test_beams_continue_until_every_example_is_finished():
     tokens, _ = beam_search(Markov(log_probs), None, options)
     assert words_of(tokens[0, 0]) == [5, EOS]
     assert words_of(tokens[1, 0]) == [4, 5, 6, 7, EOS]
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+def test_the_best_alone_is_that_of_the_beam_in_fewer_steps(penalty, rng):
+    probabilities = rng.dirichlet(np.full(8, 0.5), size=(4, 8))
+    probabilities[:, 4:, EOS] += 0.5  # after a first token
+    log_probs = np.log(probabilities / 1.5)
+    options = Decoding(beam_size=4, max_length=12, length_penalty=penalty)
+    steps, found = {}, {}
+    for only_best in (False, True):
+        decoder = Markov(log_probs)
+        found[only_best] = make_beam(decoder, options, None, None, only_best).run(None)
+        steps[only_best] = decoder.steps
+    for whole, alone in zip(found[False], found[True], strict=True):
+        np.testing.assert_array_equal(whole[:, 0], alone[:, 0])
+    assert steps[True] < steps[False]
 
 
 def test_forbidden_words_are_never_generated(rng):

@@ -133,8 +133,12 @@ def test_faulty_images_have_no_caption_and_harm_no_others(served, rng):
         assert (found["captions"][:wrong] == b"").all()
         assert (found["tokens"][:wrong] == 0).all()
         assert (found["scores"][:wrong] == -np.inf).all()
-        for key, values in found.items():
-            np.testing.assert_array_equal(values[wrong], expected[key][wrong])
+        for key in ("captions", "tokens"):
+            np.testing.assert_array_equal(found[key][wrong], expected[key][wrong])
+        # Finished images leave the batch: products of other sizes round differently.
+        np.testing.assert_allclose(
+            found["scores"][wrong], expected["scores"][wrong], rtol=1e-6
+        )
     expected, found = (
         answer(served["logits"], {**batch, "tokens": tokens})["logits"]
         for batch in (images, faulty)
