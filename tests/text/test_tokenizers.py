@@ -170,7 +170,7 @@ def test_punctuation_of_any_keyboard_is_read_and_saved_vocabularies_stay(case):
     text, *expected = case.split("|")
     tokenizers = [*map(TOKENIZERS.get, SAVED), *SAVED.values()]
     for tokenizer, words in zip(tokenizers, expected, strict=True):
-        known = type(tokenizer)(dict.fromkeys(words.split()), tokenizer.punctuation)
+        known = type(tokenizer)([*dict.fromkeys(words.split())], tokenizer.punctuation)
         assert known.split(text, known.punctuation) == words.split()
         ids = known.to_ids(text)
         assert UNK not in ids
