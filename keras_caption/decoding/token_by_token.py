@@ -18,10 +18,10 @@ from keras_caption.text import BOS, EOS, PAD
 class TokenByToken(Search):
     """Generates one sequence for each row by choosing one token at every step.
 
-    Its values include `"log_probs"`, of the sequences; `"last"`, their last tokens; and,
-    with hooks, `"last_resort"`, a dict of `"tokens"` and `"log_probs"` of the longest
-    sequences that could have ended: the results of those that come to where no token
-    may follow.
+    Its values include `"log_probs"`, of the sequences; `"last"`, their last tokens;
+    and, with hooks, `"last_resort"`, a dict of `"tokens"` and `"log_probs"` of the
+    longest sequences that could have ended: the results of those that come to where no
+    token may follow.
     """
 
     @abc.abstractmethod
