@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_caption.base.arguments import Count, CountOrZero, check
-from keras_caption.base.errors import InputError, hint
+from keras_caption.base.errors import InputError, need_name
 from keras_caption.batches.few_shapes import padded_to_few_shapes
 from keras_caption.inputs import of_example
 from keras_caption.text import BOS, EOS, PAD, Tokenizer, Vocabulary, teacher_forcing
@@ -158,8 +158,7 @@ def check_examples(examples: Any, batch_size: int, names: Sequence[str] = ()) ->
             f"`keras_caption.datasets.read`. Received: {type(examples).__name__}"
         )
     for name in names:
-        if name not in tensors:
-            raise InputError(f"The examples have no {name!r}. {hint(name, tensors)}")
+        need_name(name, tensors, f"The examples have no {name!r}")
 
 
 def endless(

@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,7 +24,7 @@ from keras_caption.apps.serve.rest_values import (
     read_request,
 )
 from keras_caption.apps.serve.versions import ServedModel, Version
-from keras_caption.base.errors import InputError, hint
+from keras_caption.base.errors import InputError, need_name
 from keras_caption.formats.deadline import reading_until
 from keras_caption.predict import Prediction
 from keras_caption.predict.stacking import stack
@@ -356,11 +356,13 @@ def content_of(
         body = from_json(content)
         if "records" not in body:
             raise InputError("The request has no `records`.")
-        refuse_others("The request", body, BODY)
+        for name in body:
+            need_name(name, BODY, f"The request has no value {name!r}")
         if query:
             raise InputError("The address has values of a photo; JSON has its own.")
         return body
-    refuse_others("The address", query, QUERY)
+    for name in query:
+        need_name(name, QUERY, f"The address has no value {name!r}")
     record: dict[str, Any] = {"photo": content}
     if "question" in query:
         record["question"] = query["question"]
@@ -368,13 +370,6 @@ def content_of(
     if n is not None and re.fullmatch("[0-9]{1,9}", n):
         n = int(n)
     return {"records": [record], "n": n}  # any other `n` is refused
-
-
-def refuse_others(where: str, values: Iterable[str], known: Sequence[str]) -> None:
-    """Raises `InputError` if there is a value of an unknown name."""
-    for name in values:
-        if name not in known:
-            raise InputError(f"{where} has no value {name!r}. {hint(name, known)}")
 
 
 def record_of(record: Any, place: int) -> Any:
