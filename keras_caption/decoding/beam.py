@@ -78,7 +78,8 @@ class Beam(Search):
         longest = float(self.options.max_length)
         best = self._rank(ops.max(values["scores"], axis=1), longest, values)
         least = ops.max if self.only_best else ops.min
-        return best > least(self._rank_all(values["done"], values), axis=1)
+        worst = least(self._rank_all(values["done"], values), axis=1)
+        return best > worst
 
     def next_step(self, memory: Any, index: Any, values: dict[str, Any]) -> Any:
         length = self.options.max_length

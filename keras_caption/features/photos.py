@@ -39,10 +39,10 @@ def read_photo(
 ) -> UInt8[np.ndarray, "height width 3"]:
     """Reads the pixels of a photo in any format and colour space.
 
-    The formats are BMP, GIF, JPEG, PNG, TIFF and WebP, and HEIC if pi-heif is
-    installed; the content decides, not the name. Grey, CMYK, Lab, palette and 16-bit
-    images are converted to RGB, and colours to sRGB: by the profile in the file, or by
-    what a PNG or EXIF data declare instead, see
+    The formats are BMP, GIF, JPEG, PNG, TIFF and WebP, AVIF if Pillow reads it, as from
+    11.3 on, and HEIC if pi-heif is installed; the content decides, not the name. Grey,
+    CMYK, Lab, palette and 16-bit images are converted to RGB, and colours to sRGB: by
+    the profile in the file, or by what a PNG or EXIF data declare instead, see
     `keras_caption.formats.declared_colours`; a damaged profile is ignored. The first
     frame of several is read. Transparent pixels are composed over white. Photos are
     turned by the orientation in their EXIF data or, without EXIF data, in XMP.
@@ -113,12 +113,17 @@ def read_photo(
 
 def readable_formats() -> tuple[str, ...]:
     """Pillow's names of the formats that `read_photo` reads."""
-    if not HEIF:
-        return FORMATS
-    import pi_heif
+    from PIL import features
 
-    pi_heif.register_heif_opener()  # which turns images by their orientation
-    return (*FORMATS, "HEIF")
+    formats = [*FORMATS]
+    if "avif" in features.get_supported():
+        formats.append("AVIF")
+    if HEIF:
+        import pi_heif
+
+        pi_heif.register_heif_opener()  # which turns images by their orientation
+        formats.append("HEIF")
+    return tuple(formats)
 
 
 def check_size(size: tuple[int, int], name: str, max_pixels: int = MAX_PIXELS) -> None:

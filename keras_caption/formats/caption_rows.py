@@ -5,7 +5,7 @@ import json
 import pathlib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NotRequired
+from typing import Any, NotRequired
 
 from pydantic import ValidationError
 from typing_extensions import TypedDict
@@ -17,6 +17,7 @@ from keras_caption.formats.csv_rows import csv_rows, delimiter_of
 from keras_caption.formats.faults import check_file, reading, reason_of
 from keras_caption.formats.fields import Caption, PhotoName, with_words
 from keras_caption.formats.rejected_captions import MARKS, RejectedCaptions
+from keras_caption.formats.splits import Split
 from keras_caption.formats.suffixes import unpacked_suffix
 from keras_caption.formats.text_lines import lines, numbered_lines
 
@@ -37,7 +38,7 @@ Rows = Iterator[tuple[str, dict[str, Any]]]
 class Row(TypedDict):
     file_name: PhotoName
     caption: Caption | list[Caption | None] | None
-    split: NotRequired[Literal["train", "val", "test"] | None]
+    split: NotRequired[Split | None]
 
 
 def read_caption_rows(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[str]]:
@@ -50,8 +51,8 @@ def read_caption_rows(path: pathlib.Path) -> tuple[list[CaptionedPhoto], list[st
             row has a column for the photo (`file_name`, `image`, `photo`, `filename` or
             `image_name`), one for the caption (`caption`, `text` or `comment`) or a
             list of captions (or `captions` or `texts`), and optionally `split` (train,
-            val or test); other columns are ignored. Flickr8k's `*.token.txt` has no
-            header.
+            val or test, or a word that means one, such as validation); other columns
+            are ignored. Flickr8k's `*.token.txt` has no header.
 
     Returns:
         List of `CaptionedPhoto`, in the order of the file; and a list of sentences

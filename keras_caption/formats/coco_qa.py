@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, NotRequired
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
@@ -16,6 +16,7 @@ from keras_caption.formats.fields import (
 )
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.question import Question
+from keras_caption.formats.splits import Split
 
 Word = Annotated[str, Field(min_length=1), AfterValidator(sys.intern)]
 
@@ -26,7 +27,7 @@ class Record(TypedDict):
     question: TextWithWords
     answer: Word
     type: Word
-    split: NotRequired[Literal["train", "val", "test"]]
+    split: NotRequired[Split]
 
 
 class File(TypedDict):

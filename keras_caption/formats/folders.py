@@ -11,8 +11,8 @@ from keras_caption.formats.suffixes import suffix_of
 
 # Suffixes of files that hold photos and clips, in lower case.
 PHOTOS = (
-    *(".bmp", ".dib", ".gif", ".heic", ".heif", ".hif", ".jfif", ".jif", ".jpe"),
-    *(".jpeg", ".jpg", ".pjp", ".pjpeg", ".png", ".tif", ".tiff", ".webp"),
+    *(".avif", ".bmp", ".dib", ".gif", ".heic", ".heif", ".hif", ".jfif", ".jif"),
+    *(".jpe", ".jpeg", ".jpg", ".pjp", ".pjpeg", ".png", ".tif", ".tiff", ".webp"),
 )
 CLIPS = (
     *(".avi", ".flv", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv"),

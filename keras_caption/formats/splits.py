@@ -4,6 +4,9 @@ import os
 import pathlib
 import re
 from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from keras_caption.base.errors import InputError
 
@@ -12,6 +15,14 @@ WORDS = {
     **{"train": "train", "training": "train", "test": "test", "testing": "test"},
     **dict.fromkeys(("val", "valid", "validation", "dev"), "val"),
 }
+
+
+def meant_split(word: Any) -> Any:
+    """The split that a word means, such as `validation`; any other value as it is."""
+    return WORDS.get(word.strip().lower(), word) if isinstance(word, str) else word
+
+
+Split = Annotated[Literal["train", "val", "test"], BeforeValidator(meant_split)]
 
 
 def splits_in(name: str) -> list[str]:

@@ -1,7 +1,6 @@
 """A plain JSON list of videos: `[{"id": ..., "split": ..., "captions": [...]}]`."""
 
 import pathlib
-from typing import Literal
 
 from typing_extensions import TypedDict
 
@@ -9,11 +8,12 @@ from keras_caption.formats.fields import Caption, PhotoName, refuse_repeats
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_video import ListedVideo, captions_of, listed_video
+from keras_caption.formats.splits import Split
 
 
 class Video(TypedDict):
     id: PhotoName
-    split: Literal["train", "val", "test"]
+    split: Split
     captions: list[Caption]
 
 

@@ -101,6 +101,6 @@ class Prediction:
     attention: np.ndarray | None = None
     items: list[str] = dataclasses.field(default_factory=list)
     boxes: np.ndarray | None = None
-    inputs: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    inputs: dict[str, np.ndarray] = dataclasses.field(default_factory=dict, repr=False)
     tokens: np.ndarray | None = None
     doubt: str = ""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from keras_caption.base.arguments import Count, check
 from keras_caption.base.errors import InputError
 from keras_caption.predict.batches import (
     BATCH_SIZE,
@@ -212,8 +213,9 @@ class RecordPredictor(abc.ABC):
             A `Prediction` or a `Fault` for each record.
 
         Raises:
-            InputError: If an option is unknown or wrong.
+            InputError: If an option is unknown or wrong, or a batch has no examples.
         """
+        check(Count, batch_size=batch_size)
         answers = self._answering(n, attention, options)
         read = self.read if read is None else read
         has_files = any(name in self.reads for name in MEDIA)

@@ -7,7 +7,7 @@ import zlib
 import keras
 import numpy as np
 import pytest
-from PIL import ExifTags, Image
+from PIL import ExifTags, Image, features
 
 import keras_caption as kc
 from keras_caption.features import (
@@ -272,6 +272,15 @@ HEIC = (  # 64 x 48 pixels of one red
 def test_photos_of_telephones_are_read():
     pytest.importorskip("pi_heif")
     photo = read_photo(base64.b64decode(HEIC))
+    assert photo.shape == (48, 64, 3)
+    np.testing.assert_allclose(photo, photo * 0 + [200, 30, 60], atol=9)
+
+
+def test_photos_of_the_web_are_read():
+    if "avif" not in features.get_supported():
+        pytest.skip("this Pillow reads no AVIF")
+    content = encode(np.full((48, 64, 3), (200, 30, 60), "uint8"), "avif")
+    photo = read_photo(content)
     assert photo.shape == (48, 64, 3)
     np.testing.assert_allclose(photo, photo * 0 + [200, 30, 60], atol=9)
 

@@ -101,8 +101,8 @@ def test_hidden_files_folders_and_pipes_are_no_data(reader, tmp_path):
 def test_what_is_passed_over_is_counted(tmp_path):
     folder = tmp_path / "photos"
     (folder / "more").mkdir(parents=True)
-    files = ["a.jpg", "b.jfif", "c.JPE", "d.pjpeg", "more/e.heif", "f.dib"]
-    others = ["g.avif", "h.avif", "notes", ".DS_Store", "more/._e.heif", "more/i.txt"]
+    files = ["a.jpg", "b.jfif", "c.JPE", "d.pjpeg", "more/e.heif", "f.avif"]
+    others = ["g.psd", "h.psd", "notes", ".DS_Store", "more/._e.heif", "more/i.txt"]
     for name in files + others:
         (folder / name).write_bytes(b"x")
     (folder / ".captions.html.lock").touch()  # of the command that reads the folder
@@ -115,7 +115,7 @@ def test_what_is_passed_over_is_counted(tmp_path):
     expected = sorted(folder / name for name in [*files, "j.jpg"])
     assert find_photos(folder, passed_over) == expected
     text = (
-        ".avif: 2, hidden: 2, links to folders: 2, links, pipes and devices: 2, "
+        ".psd: 2, hidden: 2, links to folders: 2, links, pipes and devices: 2, "
         ".txt: 1, without suffix: 1"
     )
     assert describe_passed_over(passed_over) == text
@@ -126,5 +126,5 @@ def test_what_is_passed_over_is_counted(tmp_path):
     ]
     (tmp_path / "link").symlink_to(folder)
     assert len(find_photos(tmp_path / "link")) == len(expected)
-    with pytest.raises(kc.InputError, match=r"no clip in .*; it has \.avif: 2"):
+    with pytest.raises(kc.InputError, match=r"no clip in .*; it has .*\.psd: 2"):
         find_clips(folder)

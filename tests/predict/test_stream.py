@@ -69,6 +69,8 @@ def test_a_stream_keeps_the_order_and_isolates_faults():
         predictor([[13]])
     with pytest.raises(kc.InputError, match="There are no options"):
         next(predictor.stream([], beam_size=2))
+    with pytest.raises(kc.InputError, match=r"`batch_size`.* 1"):
+        next(predictor.stream([], batch_size=0))
 
 
 @pytest.mark.parametrize(("name", "window"), [("numbers", 6), ("photo", 4)])

@@ -50,7 +50,7 @@ def test_rows_of_csv_are_grouped_by_photo_and_split(folder):
     (folder / "own.csv").write_text(
         "\ufeffPhoto,text,split,rating\n"
         'dog.jpg,"A dog, asleep.",train,5\n'
-        "./trip/sea.jpg,The sea.,val,4\n\n"
+        "./trip/sea.jpg,The sea.,Validation,4\n\n"
         'dog.jpg,"A ""good"" dog.",train,3\n'
         "away.jpg,Nobody.,test,1\n",
         encoding="utf-8",
@@ -222,7 +222,7 @@ def test_splits_by_hash_are_tenths_and_never_empty():
             "line 2, begins a cell with a quotation mark that is not closed",
         ),
         (b"image,text\n../a.jpg,A dog\n", "line 2: file_name: .* stay within"),
-        (b"image,text,split\na.jpg,A dog,dev\n", "line 2: split: .* 'val' or 'test'"),
+        (b"image,text,split\na.jpg,A dog,rest\n", "line 2: split: .* 'val' or 'test'"),
         (
             b"image,text,split\na.jpg,A,train\na.jpg,B,val\n",
             r"line 3: a\.jpg is for val, and for train above",
