@@ -8,6 +8,7 @@ from keras_caption.decoding.rules import NEG_INF, token_log_probs
 from keras_caption.decoding.search import (
     Search,
     batch_size,
+    choose_rows,
     is_hypothesis,
     repeat_rows,
 )
@@ -205,17 +206,10 @@ class Beam(Search):
     @staticmethod
     def _with_last_resort(done, last_resort):
         """Puts the last resort first where no hypothesis of a beam is finished."""
-        is_finished = ops.any(is_hypothesis(done["scores"]), axis=1, keepdims=True)
-
-        def first(name):
-            own, other = done[name], last_resort[name]
-            is_kept = (
-                ops.expand_dims(is_finished, 2) if name == "tokens" else is_finished
-            )
-            best = ops.where(is_kept, own[:, :1], other)
-            return ops.concatenate([best, own[:, 1:]], axis=1)
-
-        return {name: first(name) for name in done}
+        is_finished = ops.any(is_hypothesis(done["scores"]), axis=1)
+        best = {name: x[:, :1] for name, x in done.items()}
+        best = choose_rows(is_finished, best, last_resort)
+        return concatenate(best, {name: x[:, 1:] for name, x in done.items()})
 
     def best_so_far(self, values: dict[str, Any]) -> Any:
         unfinished = {name: values[name] for name in values["done"]}

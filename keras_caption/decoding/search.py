@@ -200,6 +200,23 @@ def cache_length(decoder: Any, max_length: Any) -> Any:
     return None if can_grow else max_length
 
 
+def choose_rows(
+    chosen: Bool[Tensor, " rows"], first: dict[str, Tensor], second: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    """Takes some rows from the first of two dicts of tensors, others from the second.
+
+    Args:
+        chosen: bool `(rows,)`, whether a row is the first one's.
+        first, second: dict of tensors `(rows, ...)`.
+    """
+
+    def choose(x, y):
+        is_first = ops.reshape(chosen, (-1,) + (1,) * (len(x.shape) - 1))
+        return ops.where(is_first, x, y)
+
+    return {name: choose(first[name], second[name]) for name in first}
+
+
 def is_hypothesis(scores: Float32[Tensor, "..."]) -> Any:
     """Tells scores of sequences from those of free places or forbidden tokens."""
     return scores > NEG_INF / 2  # a sum with NEG_INF is not NEG_INF exactly

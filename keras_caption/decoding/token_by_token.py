@@ -9,6 +9,7 @@ from keras_caption.decoding.rules import NEG_INF, token_log_probs
 from keras_caption.decoding.search import (
     Search,
     batch_size,
+    choose_rows,
     chosen_log_probs,
     is_hypothesis,
 )
@@ -110,21 +111,6 @@ class TokenByToken(Search):
             return own
         exists = is_hypothesis(own["log_probs"])
         return choose_rows(exists, own, values["last_resort"])
-
-
-def choose_rows(chosen, first, second):
-    """Takes some rows from the first of two dicts of tensors, others from the second.
-
-    Args:
-        chosen: bool `(rows,)`, whether a row is the first one's.
-        first, second: dict of tensors `(rows, ...)`.
-    """
-
-    def choose(x, y):
-        is_first = ops.reshape(chosen, (-1,) + (1,) * (len(x.shape) - 1))
-        return ops.where(is_first, x, y)
-
-    return {name: choose(first[name], second[name]) for name in first}
 
 
 def finished(last):
