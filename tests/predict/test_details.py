@@ -277,6 +277,19 @@ def test_a_prediction_gets_what_its_photo_shows():
         assert caption.best[0] == (caption.text, -1.0)
         assert caption.text == text
         assert all(text[x["start"] :].startswith(x["word"]) for x in caption.links)
+    # A photo without colours, as JPEG stores it.
+    grey = np.repeat(image.mean(axis=-1, keepdims=True).round(), 3, axis=-1)
+    photo["images"], coloured = grey + np.array([0, 1, 3], grey.dtype), photo["images"]
+    caption = caption_of(brown)
+    assert caption.text == "a black and white picture of a dog on grass"
+    assert "colour" not in caption.objects[0]
+    [link] = (x for x in caption.links if x["kind"] == "colour")
+    assert (link["word"], link["boxes"]) == ("black and white picture", [])
+    assert all(caption.text[x["start"] :].startswith(x["word"]) for x in caption.links)
+    assert caption_of(brown, prefix="a dog").text == "a dog on grass"
+    sentence = "a dog is next to a dog"
+    assert describe(sentence, caption.objects, is_black_and_white=True)[0] == sentence
+    photo["images"] = coloured
     bare = Prediction("a dog", best=[("a dog", -1.0)])
     bare.objects = [{"category": "dog", "score": 0.9, "box": box}]
     add_details(bare, photo, Decoding())  # without a second opinion

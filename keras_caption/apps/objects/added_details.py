@@ -3,6 +3,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keras_caption.apps.objects.black_and_white import is_black_and_white
 from keras_caption.apps.objects.description import (
     Link,
     describe,
@@ -55,13 +56,14 @@ def add_details(
     if not caption.objects:
         name_photo(caption, places, options)
         return
+    is_grey = is_black_and_white(photo["images"], photo["extents"])
     if classes is not None:
         of_boxes = caption.inputs["box_classes"]
-        add_to_objects(caption.objects, of_boxes, classes, photo)
+        add_to_objects(caption.objects, of_boxes, classes, None if is_grey else photo)
     things = [x for x in caption.things if x["kind"] != SCENE]
+    known = caption.objects, places, things, is_grey
     described = [
-        (describe_within(options, text, caption.objects, places, things), score)
-        for text, score in caption.best
+        (describe_within(options, text, *known), score) for text, score in caption.best
     ]
     caption.text, caption.links = described[0][0]
     best: dict[str, float] = {}
@@ -76,15 +78,18 @@ def describe_within(
     objects: Sequence[dict[str, Any]],
     places: Sequence[dict[str, Any]],
     things: Sequence[dict[str, Any]],
+    is_grey: bool,
 ) -> tuple[str, list[Link]]:
     """`describe` with as many details as the options' texts leave.
 
     Args:
         options: As in `add_details`.
         caption, objects, places, things: As in `describe`.
+        is_grey: bool, `is_black_and_white` of `describe`.
     """
     plain = [{key: x[key] for key in ("category", "score", "box")} for x in objects]
-    for known in itertools.product((objects, plain), (places, ()), (things, ())):
+    all_known = (objects, plain), (places, ()), (things, ()), (is_grey, False)
+    for known in itertools.product(*all_known):
         described = describe(caption, *known)
         if follows(options, described[0]):
             return described
@@ -114,14 +119,14 @@ def add_to_objects(
     objects: Sequence[dict[str, Any]],
     box_classes: Any,
     classes: Any,
-    photo: Mapping[str, Any],
+    photo: Mapping[str, Any] | None,
 ) -> None:
     """Gives persons finer names, and dogs colours, where these are sure.
 
     Args:
         objects: Sequence of dict, which are changed.
         box_classes, classes: See `keras_caption.objects.SecondOpinion`.
-        photo: As in `add_details`.
+        photo: dict as in `add_details`; `None` if it has no colours.
     """
     persons = [x for x in objects if x["category"] == PERSON]
     for found, own in zip(objects, box_classes, strict=False):
@@ -129,7 +134,7 @@ def add_to_objects(
             continue
         if found["category"] == PERSON:
             sure, key = likely_person_name(own, classes, len(persons) > 1), "name"
-        elif found["category"] == DOG:
+        elif found["category"] == DOG and photo is not None:
             shares = pixel_shares(photo["images"], photo["extents"], found["box"])
             sure, key = likely_dog_colour(own, shares), "colour"
         else:

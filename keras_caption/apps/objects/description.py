@@ -62,6 +62,7 @@ other top and
 # Words of captions that name nothing. One of them, or the end, follows the noun: in "a
 # dog house" the noun is another.
 FUNCTION = RELATIONS | frozenset(_COUNTING.split())
+VERBS = {"is", "are"}  # of a sentence
 # Words after which a place has been said, or would be said of the wrong thing: "a dog
 # on a couch on grass".
 LOCATED = {"on", "in", "at", "down", "near", "beside", "flying", "of"}
@@ -73,6 +74,7 @@ BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.patter
 # What is both indoors and outdoors: of others, a place as general says nothing.
 EVERYWHERE = {"person", "cat", "dog"}
 ARTICLE = re.compile("^an? ")
+PICTURE = "black and white picture"
 IS_PLURAL = re.compile("(?<![su])s$")  # such as "sunglasses"
 VOWEL = re.compile("(?!uni[^mn]|us[eu]|eu)[aeiou]|hour|heir|honest", re.IGNORECASE)
 
@@ -82,6 +84,7 @@ def describe(
     objects: Sequence[Mapping[str, Any]],
     places: Sequence[Mapping[str, Any]] = (),
     things: Sequence[Mapping[str, Any]] = (),
+    is_black_and_white: bool = False,
 ) -> tuple[str, list[Link]]:
     """Inserts what was measured of a photo into its caption.
 
@@ -103,6 +106,8 @@ def describe(
             beach"; and `probability`. The first one counts; general ones, such as
             "outdoors", are of captions that name persons or pets alone.
         things: Sequence of dict of `name` and `probability`. The first one counts.
+        is_black_and_white: bool, whether the photo has no colours. A caption that is no
+            sentence begins with that.
 
     Returns:
         str, and a list of dict of each content word, in their order: `word`; `start`,
@@ -114,7 +119,7 @@ def describe(
     text = _with_measured(caption, objects)
     insertions = []  # what is before a word, the word, its kind, and what admits it
     others, nouns = PATTERN.subn(" ", caption)
-    known = nouns and FUNCTION.issuperset(others.split())
+    known = nouns and (FUNCTION | NAMED_PLACES).issuperset(others.split())
     if known and not NAMED_PLACES & {*caption.split()}:
         is_bare = BARE.fullmatch(caption)
         if things and is_bare and _is_new(things[0]["name"], objects):
@@ -126,6 +131,9 @@ def describe(
             *first, word = f" {places[0]['phrase']}".split(" ")
             insertions.append((" ".join([*first, ""]), word, PLACE, places[0]))
     added = []
+    if is_black_and_white and known and not VERBS & {*caption.split()}:
+        added.append(_link(PICTURE, len("a "), COLOUR, [], [1.0]))
+        text = f"a {PICTURE} of {text}"
     for before, word, kind, measured in insertions:
         text += before
         added.append(_link(word, len(text), kind, [], [measured["probability"]]))
