@@ -25,11 +25,11 @@ PROMISES = {
     "evaluate": "evaluation/test_caption_metrics",
     "save": "models/test_saved_models",
     "beam search": "decoding/test_decoding",
-    "names only": "objects/test_evidence",
+    "mentions only": "objects/test_evidence",
     "caption my_photo.jpg": "commands/test_caption",
     "answer my_photo.jpg": "commands/test_answer|models/test_mcan",
     "your own photos": "prepare/test_own_captions",
-    "it resumes": "commands/test_run|batches/test_pipeline.*resumed",
+    "run resumes": "commands/test_run|batches/test_pipeline.*resumed",
     "report.html": "tasks/test_run_report",
     "keras-caption serve": "serving/test_server",
     "SavedModel": "serving/test_export|models/test_captioner.*test_export",
@@ -40,7 +40,7 @@ PROMISES = {
     "by the million": "bulk/|formats/test_record_files",
     "which files can be read": "formats/",
     "attention of each word": "tasks/test_figures|demo/test_page",
-    "an error names a": "test_wheel|test_imports.*extras",
+    "the error names the command": "test_wheel|test_imports.*extras",
     "Each command has `--help`": "test_imports.*help",
 }
 
