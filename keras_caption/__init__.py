@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # for editors and type checkers: the names of PARTS
     from keras_caption.apps.report import papers, results, visualization  # noqa: F401
     from keras_caption.base import compilation  # noqa: F401
 
+    __version__: str
+
 PARTS = (
     *REGISTERED,
     "batches",
@@ -61,13 +63,16 @@ PARTS = (
 __all__ = ["InputError", *PARTS]
 
 
-def __getattr__(name: str) -> Any:
-    if name in PARTS or name in old_names.PLACE_OF:
-        with missing_extras():
-            return importlib.import_module(old_names.place_of(f"keras_caption.{name}"))
-    if name == "__version__":
-        return importlib.metadata.version("keras-caption")
-    raise AttributeError(f"module 'keras_caption' has no attribute {name!r}")
+if not TYPE_CHECKING:  # other names are errors
+
+    def __getattr__(name: str) -> Any:
+        if name in PARTS or name in old_names.PLACE_OF:
+            with missing_extras():
+                place = old_names.place_of(f"keras_caption.{name}")
+                return importlib.import_module(place)
+        if name == "__version__":
+            return importlib.metadata.version("keras-caption")
+        raise AttributeError(f"module 'keras_caption' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -64,3 +64,6 @@ print(client.answer("ngsan_coco", ["photo.jpg"], n=2, beam_size=5)[0].text)
 client.answer("ngsan_coco", ["photo.jpg"], beam_sise=5)  # type: ignore[call-arg]
 kc.evaluation.object_scores({}, {}, objcts={})  # type: ignore[call-arg]
 kc.decoding.ObjectEvidence(words, tabel=None)  # type: ignore[call-arg]
+print(kc.__version__.upper())
+print(kc.rewards.CiderE)  # type: ignore[attr-defined]
+print(kc.objects.load_detektor)  # type: ignore[attr-defined]

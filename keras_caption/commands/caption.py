@@ -52,7 +52,7 @@ import numpy as np
 import keras_caption as kc
 from keras_caption.apps.serve.load_lite import load_lite
 from keras_caption.base.atomic import creating, exclusive_file
-from keras_caption.base.errors import need_packages
+from keras_caption.base.errors import NoTextError, need_packages
 from keras_caption.base.progress import progress, report
 from keras_caption.commands.command_line import (
     Parser,
@@ -425,7 +425,7 @@ class Captions:
         for place, (name, prediction) in enumerate(pairs):
             image = self._images.pop(place, None)
             if isinstance(prediction, kc.predict.Fault):
-                is_text = isinstance(prediction.error, kc.errors.NoTextError)
+                is_text = isinstance(prediction.error, NoTextError)
                 self.without_text += is_text
                 self.skipped.add(name, prediction.reason)
                 yield None, None

@@ -38,4 +38,5 @@ __all__ = [
     "scheduled_sampling",
     "with_decoding",
 ]
-__getattr__ = importing(__name__)
+if not TYPE_CHECKING:  # other names are errors
+    __getattr__ = importing(__name__)

@@ -87,4 +87,5 @@ __all__ = [
     "write_results",
     "write_vqa_results",
 ]
-__getattr__ = importing(__name__)
+if not TYPE_CHECKING:  # other names are errors
+    __getattr__ = importing(__name__)

@@ -59,4 +59,5 @@ __all__ = [
     "sampled_frames",
     "windows",
 ]
-__getattr__ = importing(__name__, MODULES)
+if not TYPE_CHECKING:  # other names are errors
+    __getattr__ = importing(__name__, MODULES)

@@ -19,4 +19,5 @@ __all__ = [
     "WeightedSum",
     "reads_of",
 ]
-__getattr__ = importing(__name__)
+if not TYPE_CHECKING:  # other names are errors
+    __getattr__ = importing(__name__)

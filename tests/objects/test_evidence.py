@@ -29,6 +29,7 @@ from keras_caption.apps.objects.object_words import (
     mentions,
     said_several,
 )
+from keras_caption.base.errors import NoTextError
 from keras_caption.decoding import Decoding
 from keras_caption.export.signatures import endpoints_of
 from keras_caption.text import BOS, EOS, PAD, UNK
@@ -310,7 +311,7 @@ def test_searches_find_what_is_admissible_and_nothing_else(small, options):
         for objects, sentences in SENTENCES.items()
     }
     if without := [objects for objects, texts in images.items() if not texts]:
-        with pytest.raises(kc.errors.NoTextError, match="`evidence` and a `max_"):
+        with pytest.raises(NoTextError, match="`evidence` and a `max_"):
             small.generate(images_of(without[0]), **options)
     images = {objects: texts for objects, texts in images.items() if texts}
     if not images:

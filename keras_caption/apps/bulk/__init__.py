@@ -14,4 +14,5 @@ if TYPE_CHECKING:  # for editors and type checkers
     from keras_caption.apps.bulk.features import FeatureWriting
 
 __all__ = ["FeatureWriting", "Job", "pipeline_options", "run"]
-__getattr__ = importing(__name__, {"FeatureWriting": ".features"})
+if not TYPE_CHECKING:  # other names are errors
+    __getattr__ = importing(__name__, {"FeatureWriting": ".features"})

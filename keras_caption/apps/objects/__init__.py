@@ -80,4 +80,5 @@ __all__ = [
     "object_agreement",
     "object_scores",
 ]
-__getattr__ = importing(__name__, MODULES)
+if not TYPE_CHECKING:  # other names are errors
+    __getattr__ = importing(__name__, MODULES)

@@ -65,4 +65,5 @@ __all__ = [
     "export_engine",
 ]
 
-__getattr__ = importing(__name__, MODULES)
+if not TYPE_CHECKING:  # other names are errors
+    __getattr__ = importing(__name__, MODULES)
