@@ -32,6 +32,7 @@ from keras_caption.models.aoa_decoder import AoADecoder
 from keras_caption.models.attention import make_attention
 from keras_caption.models.initializers import ScaledInitializer
 from keras_caption.models.presets import PRESETS, Preset
+from keras_caption.models.sizes import resolve_size
 
 
 class Gate(keras.layers.Layer):
@@ -124,7 +125,7 @@ class Gated(kc.models.Captioner):
         dtype: Any = None,
         **kwargs,
     ):
-        vocabulary_size = vocabulary_size or len(vocabulary)
+        vocabulary_size = resolve_size("vocabulary", vocabulary, vocabulary_size)
         # === Encoder ===
         inputs = Regions.symbolic(region_dim)
         x = MatrixDense(model_dim, "relu", dtype=dtype)(inputs["regions"])
