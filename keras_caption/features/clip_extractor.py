@@ -6,6 +6,7 @@ import numpy as np
 from keras import ops
 
 from keras_caption.base.arguments import Items, Tensor, check
+from keras_caption.base.configs import arguments_of
 from keras_caption.base.errors import InputError
 from keras_caption.features.clips import Clip, read_clip
 from keras_caption.features.extractor import Extractor
@@ -116,10 +117,8 @@ class ClipExtractor(keras.Model):
 
     def get_config(self) -> dict[str, Any]:
         return {
-            "name": self.name,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
-            "extractor": keras.saving.serialize_keras_object(self.extractor),
-            "num_frames": self.num_frames,
+            **arguments_of(self, ClipExtractor),
         }
 
     @classmethod
