@@ -6,7 +6,6 @@ import numpy as np
 from keras import ops
 
 from keras_caption.base.arguments import Items, Tensor, check
-from keras_caption.base.configs import arguments_of
 from keras_caption.base.errors import InputError
 from keras_caption.features.clips import Clip, read_clip
 from keras_caption.features.extractor import Extractor
@@ -117,8 +116,10 @@ class ClipExtractor(keras.Model):
 
     def get_config(self) -> dict[str, Any]:
         return {
+            "name": self.name,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
-            **arguments_of(self, ClipExtractor),
+            "extractor": keras.saving.serialize_keras_object(self.extractor),
+            "num_frames": self.num_frames,
         }
 
     @classmethod

@@ -4,7 +4,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_caption.base.configs import arguments_of
 from keras_caption.base.errors import InputError, hint, missing_extras, need_name
 from keras_caption.features.application_network import applications
 from keras_caption.features.efficientnet_lite import (
@@ -83,7 +82,12 @@ class HubNetwork(keras.Model):
         return self.converter.image_size[0]
 
     def get_config(self) -> dict[str, Any]:
-        return arguments_of(self, HubNetwork)
+        return {
+            "name": self.name,
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "converter": keras.saving.serialize_keras_object(self.converter),
+            "layer": self.layer,
+        }
 
     @classmethod
     @keras_defaults()

@@ -14,7 +14,6 @@ from keras_caption.apps.objects.object_colours import (
 )
 from keras_caption.apps.objects.object_detector import Detected, Images, ObjectDetector
 from keras_caption.base.arguments import Tensor
-from keras_caption.base.configs import arguments_of
 from keras_caption.features.extractor import Extractor
 from keras_caption.features.keras_defaults import CHANNELS_LAST
 from keras_caption.features.roi_align import roi_align
@@ -123,8 +122,10 @@ class ColouredObjects(ObjectDetector):
 
     def get_config(self) -> dict[str, Any]:
         return {
+            "name": self.name,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
-            **arguments_of(self, ColouredObjects),
+            "detector": keras.saving.serialize_keras_object(self.detector),
+            "network": keras.saving.serialize_keras_object(self.network),
         }
 
 
