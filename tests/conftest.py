@@ -102,6 +102,20 @@ def pytest_runtest_setup():
     keras.utils.set_random_seed(0)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Frees the models of a file after its last test: they would add up to gigabytes.
+
+    TensorFlow registers each custom gradient that it traces, and never forgets it, nor
+    the graph that it is of; other cycles wait for the thresholds above.
+    """
+    if nextitem is None or nextitem.path != item.path:
+        registered = ops.gradient_registry._registry
+        for name in [x for x in registered if x.startswith("CustomGradient-")]:
+            del registered[name]
+        gc.collect()
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

@@ -13,6 +13,29 @@ import numpy as np
 REGIONS, REGION_DIM, VOCABULARY_SIZE = 36, 2048, 9487
 
 
+def transformer(layers, d, inner, words):
+    """Shapes of a Transformer's weights, of which each row is multiplied once.
+
+    Args:
+        layers: int, layers of the encoder and of the decoder, each.
+        d, inner: int, sizes of the model and of its feed-forward layers.
+        words: int, size of the vocabulary.
+
+    Returns:
+        Two lists of pairs of int: the shapes of the encoder, keys and values of the
+        decoder's attention to it included, and those of the decoder.
+    """
+    block = [(d, inner), (inner, d)]
+    encoder = [*layers * [*4 * [(d, d)], *block], *2 * layers * [(d, d)]]
+    decoder = [*layers * [*6 * [(d, d)], *block], (d, words)]
+    return encoder, decoder
+
+
+def multiplications(shapes):
+    """Multiplications of one row with weights of some shapes."""
+    return sum(a * b for a, b in shapes)
+
+
 def arrays(batch, regions=REGIONS):
     """Random inputs of a region model, in NumPy."""
     rng = np.random.default_rng(0)

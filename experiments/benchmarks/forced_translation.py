@@ -19,7 +19,7 @@ import keras
 import numpy as np
 
 import keras_caption as kc
-from experiments.benchmarks.common import in_turn
+from experiments.benchmarks.common import in_turn, multiplications, transformer
 from keras_caption.text import EOS
 
 VOCABULARY_SIZE, SOURCE_LENGTH = 9712, 15
@@ -54,6 +54,12 @@ class Work:
         """Tokens of translations to train on, int32 `(sentences, LENGTH)`, EOS last."""
         return self._tokens(LENGTH)
 
+    @property
+    def shapes(self):
+        """Shapes of the weights of encoder and decoder, see `transformer`."""
+        sizes = self.num_layers, self.model_dim, self.feedforward_dim
+        return transformer(*sizes, VOCABULARY_SIZE)
+
     def _tokens(self, length):
         shape = self.sentences, length
         tokens = np.random.default_rng(0).integers(EOS + 2, VOCABULARY_SIZE, shape)
@@ -79,12 +85,11 @@ class Work:
             translations: int, number of translations.
             attended: int, number of translated tokens that a token attends to.
         """
-        d, inner = self.model_dim, self.feedforward_dim
-        read = 6 * d * d + 2 * d * inner + 2 * SOURCE_LENGTH * d  # memory's K and V too
-        written = 6 * d * d + 2 * d * inner + 2 * (attended + SOURCE_LENGTH) * d
-        of_token = self.num_layers * written + d * VOCABULARY_SIZE
-        of_source = SOURCE_LENGTH * self.num_layers * read
-        return of_source + translations * LENGTH * of_token
+        of_source, of_token = map(multiplications, self.shapes)
+        attention = 2 * self.num_layers * self.model_dim  # to a token, by a token
+        of_source += SOURCE_LENGTH * attention
+        of_token += (attended + SOURCE_LENGTH) * attention
+        return SOURCE_LENGTH * of_source + translations * LENGTH * of_token
 
 
 WORKS = (

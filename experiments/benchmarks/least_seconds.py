@@ -21,7 +21,6 @@ import functools
 import numpy as np
 
 from experiments.benchmarks import accelerator
-from experiments.benchmarks import forced_translation as forced
 from experiments.benchmarks.accelerator import BEAMS, CAPTIONS, WORDS
 from experiments.benchmarks.beside_peers import ours
 from experiments.benchmarks.common import (
@@ -29,6 +28,8 @@ from experiments.benchmarks.common import (
     REGIONS,
     VOCABULARY_SIZE,
     in_turn,
+    multiplications,
+    transformer,
 )
 from experiments.benchmarks.forced_translation import (
     BEAM_SIZE,
@@ -76,46 +77,35 @@ def passes(work):
 
 def of_captions(images, captions, at_once=False):
     """`passes` of NG-SAN's search, or of its training on whole captions `at_once`."""
-    encoder, decoder, cached = transformer(4, 512, 2048, VOCABULARY_SIZE)
+    encoder, decoder = transformer(4, 512, 2048, VOCABULARY_SIZE)
     encoder = [(REGION_DIM, 512), *encoder]
     rows = images * captions
     steps = (1, rows * WORDS) if at_once else (WORDS, rows)
     tokens = rows * sum(range(WORDS)) + images * REGIONS * WORDS
-    return [(1, images * REGIONS, encoder), (*steps, decoder)], tokens * cached
+    return [(1, images * REGIONS, encoder), (*steps, decoder)], cached(tokens, 4, 512)
 
 
 def of_translation(work):
     """`passes` of a `forced_translation.Work`."""
-    encoder, decoder, cached = transformer(
-        *(work.num_layers, work.model_dim, work.feedforward_dim),
-        forced.VOCABULARY_SIZE,
-    )
     rows, read = work.sentences * BEAM_SIZE, work.sentences * SOURCE_LENGTH
     tokens = rows * sum(range(LENGTH)) + read * LENGTH
-    return [(1, read, encoder), (LENGTH, rows, decoder)], tokens * cached
+    caches = cached(tokens, work.num_layers, work.model_dim)
+    return [(1, read, work.shapes[0]), (LENGTH, rows, work.shapes[1])], caches
 
 
-def transformer(layers, d, inner, words):
-    """Shapes of a Transformer's weights, and bytes of a token's keys and values.
-
-    Returns:
-        Tuple of the shapes of the encoder, keys and values of the decoder's attention
-        to it included, and those of the decoder, two lists, and of an int, bytes.
-    """
-    block = [(d, inner), (inner, d)]
-    encoder = [*layers * [*4 * [(d, d)], *block], *2 * layers * [(d, d)]]
-    decoder = [*layers * [*6 * [(d, d)], *block], (d, words)]
-    return encoder, decoder, layers * 2 * d * FLOAT
+def cached(tokens, layers, d):
+    """Bytes of the keys and values of tokens, in all layers."""
+    return tokens * layers * 2 * d * FLOAT
 
 
 def operations(passes):
     """Floating-point operations of `passes`."""
-    return sum(2 * n * rows * a * b for n, rows, pairs in passes for a, b in pairs)
+    return sum(2 * n * rows * multiplications(pairs) for n, rows, pairs in passes)
 
 
 def weights(passes):
     """Bytes of the weights that `passes` read."""
-    return FLOAT * sum(n * a * b for n, _, pairs in passes for a, b in pairs)
+    return FLOAT * sum(n * multiplications(pairs) for n, _, pairs in passes)
 
 
 def products(work):

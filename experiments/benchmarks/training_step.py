@@ -21,7 +21,9 @@ from experiments.benchmarks.common import (
     VOCABULARY_SIZE,
     images,
     matmul_rate,
+    multiplications,
     seconds,
+    transformer,
 )
 from keras_caption.text import teacher_forcing
 
@@ -37,9 +39,7 @@ def operations(model, images, words):
         words: int, number of words of all captions, each of some `TOKENS`.
     """
     of_model = of_aoanet if isinstance(model, kc.models.AoANet) else of_ngsan
-    products = of_model(model, images * REGIONS, words)
-    products += words * model.model_dim * VOCABULARY_SIZE
-    return 2 * products  # multiply and add
+    return 2 * of_model(model, images * REGIONS, words)  # multiply and add
 
 
 def of_aoanet(model, regions, words):
@@ -48,20 +48,17 @@ def of_aoanet(model, regions, words):
     refining = model.num_layers * (3 * d * d + 2 * REGIONS * d + 4 * d * d)
     encoder = regions * (REGION_DIM * d + refining + 2 * d * d)
     lstm = 4 * d * (model.embedding_dim + 2 * d)
-    return encoder + words * (lstm + d * d + 2 * REGIONS * d + 4 * d * d)
+    decoder = lstm + d * d + 2 * REGIONS * d + 4 * d * d + d * VOCABULARY_SIZE
+    return encoder + words * decoder
 
 
 def of_ngsan(model, regions, words):
-    d, inner, layers = model.model_dim, model.feedforward_dim, model.num_layers
-    encoder = regions * (
-        REGION_DIM * d + layers * (4 * d * d + 2 * d * inner + 2 * REGIONS * d)
-    )
-    decoder = layers * (
-        words * (4 * d * d + 2 * TOKENS * d)  # self-attention
-        + words * (2 * d * d + 2 * REGIONS * d)  # cross-attention: queries, output
-        + regions * 2 * d * d  # its keys and values, once an image
-        + words * 2 * d * inner
-    )
+    d, layers = model.model_dim, model.num_layers
+    shapes = transformer(layers, d, model.feedforward_dim, VOCABULARY_SIZE)
+    encoder, decoder = map(multiplications, shapes)
+    attention = 2 * layers * d  # to a region or a word
+    encoder = regions * (REGION_DIM * d + encoder + REGIONS * attention)
+    decoder = words * (decoder + (TOKENS + REGIONS) * attention)
     if model.geometry:
         pairs = regions * REGIONS
         width = model.geometry_dim

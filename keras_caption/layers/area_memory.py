@@ -6,6 +6,7 @@ from jaxtyping import Bool, Float
 from keras import ops, tree
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import size_of
@@ -251,14 +252,7 @@ class AreaMemory(keras.layers.Layer):
         return ops.concatenate(rows, axis=2)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "max_height": self.max_height,
-            "max_width": self.max_width,
-            "grid_width": self.grid_width,
-            "combined_features": self.combined_features,
-            "mean_values": self.mean_values,
-        }
+        return super().get_config() | arguments_of(self, AreaMemory)
 
 
 def positions(length: int | Tensor, size: int) -> int | Tensor:

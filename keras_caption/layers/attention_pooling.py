@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.multi_head_attention import MASKED_SCORE
 
@@ -85,9 +86,4 @@ class AttentionPooling(keras.layers.Layer):
         return None
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "output_dim": self.output_dim,
-            "dropout": self.dropout,
-        }
+        return super().get_config() | arguments_of(self, AttentionPooling)

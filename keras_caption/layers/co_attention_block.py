@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import build_once, size_of
@@ -130,15 +131,7 @@ class CoAttentionBlock(KnownOutput):
         return [x, *scores] if return_attention_scores else x
 
     def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
-        return {
-            **super().get_config(),
-            "attention": serialize(self.attention),
-            "feedforward_dim": self.feedforward_dim,
-            "guided_attention": serialize(self.guided_attention),
-            "dropout": self.dropout,
-            "kernel_initializer": serialize(self.kernel_initializer),
-        }
+        return super().get_config() | arguments_of(self, CoAttentionBlock)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

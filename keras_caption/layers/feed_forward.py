@@ -5,6 +5,7 @@ from jaxtyping import Float
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import size_of
@@ -121,15 +122,8 @@ class FeedForward(keras.layers.Layer):
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "dropout": self.dropout,
-            "kernel_initializer": serialize(self.kernel_initializer),
-            "norm_position": self.norm_position,
+            **arguments_of(self, FeedForward),
             "norm": self.norm_kind,
-            "norm_epsilon": self.norm_epsilon,
-            "activation": self.activation,
-            "activation_dropout": self.activation_dropout,
         }

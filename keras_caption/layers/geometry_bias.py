@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
 from keras_caption.base.compilation import has_accelerator
+from keras_caption.base.configs import arguments_of
 from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 
@@ -257,10 +258,4 @@ class GeometryBias(keras.layers.Layer):
         return (query_shape[0], self.num_heads, query_shape[1], key_shape[1])
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "kind": self.kind,
-            "geometry_dim": self.geometry_dim,
-            "signed": self.signed,
-        }
+        return super().get_config() | arguments_of(self, GeometryBias)

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.configs import arguments_of
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -99,10 +100,4 @@ class InstanceNormalization(keras.layers.Layer):
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "affine": self.affine,
-            "epsilon": self.epsilon,
-            "centred": self.centred,
-            "scaled": self.scaled,
-        }
+        return super().get_config() | arguments_of(self, InstanceNormalization)

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import (
@@ -415,28 +416,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.transpose(x, (0, 2, 1, 3))
 
     def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "dropout": self.dropout,
-            "query_norm": serialize(self.query_norm),
-            "key_norm": serialize(self.key_norm),
-            "norm_affine": self.norm_affine,
-            "norm_epsilon": self.norm_epsilon,
-            "score": serialize(self.score),
-            "bias": serialize(self.bias),
-            "memory": serialize(self.memory),
-            "temperature": serialize(self.temperature),
-            "gate": serialize(self.gate),
-            "output_projection": self.output_projection,
-            "value_projection": self.value_projection,
-            "query_projection": self.query_projection,
-            "kernel_initializer": serialize(self.kernel_initializer),
-            "output_initializer": serialize(self.output_initializer),
-            "value_initializer": serialize(self.value_initializer),
-        }
+        return super().get_config() | arguments_of(self, MultiHeadAttention)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

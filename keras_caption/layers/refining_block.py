@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import build_once, size_of
@@ -94,12 +95,7 @@ class RefiningBlock(KnownOutput):
         return x + branch
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "attention": keras.saving.serialize_keras_object(self.attention),
-            "feedforward_dim": self.feedforward_dim,
-            "dropout": self.dropout,
-        }
+        return super().get_config() | arguments_of(self, RefiningBlock)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

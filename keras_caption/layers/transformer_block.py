@@ -3,6 +3,7 @@ from typing import Any, Self, Unpack
 import keras
 
 from keras_caption.base.arguments import KerasOptions, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.layers.feed_forward import BLOCK_NORMS, FeedForward
 
 
@@ -86,19 +87,7 @@ class TransformerBlock(keras.layers.Layer):
         return x if self.norm_position == "pre" else norm(x)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "feedforward_dim": self.feedforward_dim,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.saving.serialize_keras_object(
-                self.kernel_initializer
-            ),
-            "norm_position": self.norm_position,
-            "norm": self.norm,
-            "norm_epsilon": self.norm_epsilon,
-            "activation": self.activation,
-            "activation_dropout": self.activation_dropout,
-        }
+        return super().get_config() | arguments_of(self, TransformerBlock)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_caption.base.arguments import Shape, Tensor
 from keras_caption.base.compilation import growing
+from keras_caption.base.configs import arguments_of
 from keras_caption.layers.sockets import build_once
 from keras_caption.layers.transformer_block import BlockKeywords, TransformerBlock
 
@@ -201,9 +202,4 @@ class TransformerDecoderBlock(TransformerBlock):
         return self.feedforward(x), scores
 
     def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
-        return {
-            **super().get_config(),
-            "self_attention": serialize(self.self_attention),
-            "cross_attention": serialize(self.cross_attention),
-        }
+        return super().get_config() | arguments_of(self, TransformerDecoderBlock)

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.base.arguments import Shape, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.sockets import build_once
 from keras_caption.layers.transformer_block import BlockKeywords, TransformerBlock
@@ -94,7 +95,4 @@ class TransformerEncoderBlock(KnownOutput, TransformerBlock):
         return (x, scores) if return_attention_scores else x
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "attention": keras.saving.serialize_keras_object(self.attention),
-        }
+        return super().get_config() | arguments_of(self, TransformerEncoderBlock)

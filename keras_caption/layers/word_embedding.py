@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.configs import arguments_of
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -71,9 +72,4 @@ class WordEmbedding(keras.layers.Layer):
         return (*tokens_shape, self.dim)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "dim": self.dim,
-            "scaled": self.scaled,
-        }
+        return super().get_config() | arguments_of(self, WordEmbedding)

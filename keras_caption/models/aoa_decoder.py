@@ -6,6 +6,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.base.errors import InputError
 from keras_caption.layers import (
     AttentionOnAttention,
@@ -314,13 +315,7 @@ class AoADecoder(TokenDecoder):
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "model_dim": self.model_dim,
-            "embedding_dim": self.embedding_dim,
-            "attention": keras.saving.serialize_keras_object(self.attention),
-            "context": self.context,
-            "dropout": self.dropout,
-            "concatenated": self.concatenated,
+            **arguments_of(self, AoADecoder),
             "context_dropout": self.context_dropout.rate,
         }
 

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.layers import MatrixDense, WordEmbedding
 from keras_caption.layers.lstm import make_lstm
 from keras_caption.layers.masked_mean import masked_mean
@@ -198,12 +199,4 @@ class LSTMDecoder(TokenDecoder):
         return ops.cast(self.output_dense(x), "float32"), scores
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "model_dim": self.model_dim,
-            "num_layers": self.num_layers,
-            "attention": keras.saving.serialize_keras_object(self.attention),
-            "dropout": self.dropout,
-            "has_states": self.has_states,
-        }
+        return super().get_config() | arguments_of(self, LSTMDecoder)

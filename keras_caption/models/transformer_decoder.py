@@ -6,6 +6,7 @@ from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Tensor
+from keras_caption.base.configs import arguments_of
 from keras_caption.layers import (
     MatrixDense,
     SinePositionEncoding,
@@ -190,13 +191,6 @@ class TransformerDecoder(TokenDecoder):
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "model_dim": self.model_dim,
-            "blocks": keras.saving.serialize_keras_object(self.blocks),
-            "dropout": self.dropout,
-            "embedding": keras.saving.serialize_keras_object(
-                self.embedding if self.shared else None
-            ),
-            "logit_bias": self.logit_bias,
-            "final_norm": keras.saving.serialize_keras_object(self.final_norm),
+            **arguments_of(self, TransformerDecoder),
+            **({} if self.shared else {"embedding": None}),
         }

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_caption.base.arguments import Count, Positive, check
+from keras_caption.base.configs import arguments_of
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -40,7 +41,4 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
         return self.learning_rate * ops.minimum(steps, ops.rsqrt(steps))
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "learning_rate": self.learning_rate,
-            "warmup_steps": self.warmup_steps,
-        }
+        return arguments_of(self, InverseSquareRoot)

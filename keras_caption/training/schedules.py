@@ -11,6 +11,7 @@ from keras_caption.base.arguments import (
     ShareAboveZero,
     check,
 )
+from keras_caption.base.configs import arguments_of
 from keras_caption.base.errors import InputError
 
 
@@ -70,15 +71,7 @@ class WarmupStepDecay(keras.optimizers.schedules.LearningRateSchedule):
         return self.learning_rate * warmup * decay
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "steps_per_epoch": self.steps_per_epoch,
-            "learning_rate": self.learning_rate,
-            "warmup_epochs": self.warmup_epochs,
-            "decay_after": self.decay_after,
-            "decay_every": self.decay_every,
-            "decay_rate": self.decay_rate,
-            "first_epoch": self.first_epoch,
-        }
+        return arguments_of(self, WarmupStepDecay)
 
 
 def schedule_of(

@@ -1,5 +1,3 @@
-from typing import Any
-
 import keras
 import numpy as np
 from jaxtyping import Float32
@@ -43,17 +41,6 @@ class NanoDet(Yolox):
     values = len(COCO_IDS) + 4 * BINS
     proportions = False
     overlap = 0.6
-
-    def __init__(
-        self,
-        network: keras.Model,
-        image_size: int = 416,
-        confidence: float = 0.3,
-        max_objects: int = 36,
-        name: str = "nanodet",
-        **kwargs: Any,
-    ):
-        super().__init__(network, image_size, confidence, max_objects, name, **kwargs)
 
     def predict_cells(self, images: Images) -> Decoded:
         images = ops.flip(images, axis=-1)

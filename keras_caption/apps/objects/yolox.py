@@ -60,9 +60,10 @@ class Yolox(ObjectDetector):
         image_size: int = 416,
         confidence: float = 0.3,
         max_objects: int = 36,
-        name: str = "yolox",
+        name: str | None = None,
         **kwargs: Any,
     ):
+        name = name or type(self).__name__.lower()
         super().__init__(
             image_size, self.proportions, confidence, max_objects, name, **kwargs
         )

@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
 import pydantic
@@ -104,41 +104,10 @@ def images_of(place: str, images: list[str] | None) -> dict[str, str]:
     return {f"{place}[{i}]": image for i, image in enumerate(images or [])}
 
 
-def generated(chat: Chat, reply: Reply) -> dict[str, Any]:
-    """The response to a request of a text."""
-    [text] = reply.texts
-    return {**head(chat), "response": text, **end(reply)}
-
-
-def answered(chat: Chat, reply: Reply) -> dict[str, Any]:
-    """The response to a request of a message."""
-    [text] = reply.texts
-    return {**head(chat), "message": said(text), **end(reply)}
-
-
-def generated_events(chat: Chat, reply: Reply) -> bytes:
-    """The response to a request of a text as a stream."""
-    [text] = reply.texts
-    last = {**generated(chat, reply), "response": ""}
-    return in_lines([{**head(chat), "response": text, "done": False}, last])
-
-
-def answered_events(chat: Chat, reply: Reply) -> bytes:
-    """The response to a request of a message as a stream."""
-    [text] = reply.texts
-    last = {**answered(chat, reply), "message": said("")}
-    return in_lines([{**head(chat), "message": said(text), "done": False}, last])
-
-
 def head(chat: Chat) -> dict[str, Any]:
     """The beginning of each object of a response."""
     now = datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")
     return {"model": chat.model, "created_at": now}
-
-
-def said(text: str) -> dict[str, str]:
-    """A message of the model."""
-    return {"role": "assistant", "content": text}
 
 
 def end(reply: Reply) -> dict[str, Any]:
@@ -206,5 +175,31 @@ def error_body(status: int, message: str) -> dict[str, Any]:
 
 
 LINES = "application/x-ndjson"
-GENERATE = ChatForm(read_generate, generated, generated_events, LINES, error_body)
-CHAT = ChatForm(read_chat, answered, answered_events, LINES, error_body)
+
+
+def form_of(
+    read: Callable[[bytes], Chat], said: Callable[[str], dict[str, Any]]
+) -> ChatForm:
+    """The form of a request, see `ChatForm`.
+
+    Args:
+        read: Function that reads a request.
+        said: Function from a text to the part of a response that has it.
+    """
+
+    def whole(chat, reply):
+        [text] = reply.texts
+        return {**head(chat), **said(text), **end(reply)}
+
+    def events(chat, reply):
+        [text] = reply.texts
+        last = {**whole(chat, reply), **said("")}
+        return in_lines([{**head(chat), **said(text), "done": False}, last])
+
+    return ChatForm(read, whole, events, LINES, error_body)
+
+
+GENERATE = form_of(read_generate, lambda text: {"response": text})
+CHAT = form_of(
+    read_chat, lambda text: {"message": {"role": "assistant", "content": text}}
+)
