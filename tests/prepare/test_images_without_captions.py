@@ -81,6 +81,7 @@ def test_what_files_of_coco_are_for_is_said_and_printed(tmp_path, monkeypatch, c
         ("train=image_info_val.json",): "cannot be for train: it has no captions",
         ("train=a.json", "val=a.json"): "a.json is given twice",
         ("dev=a.json",): "dev=a.json: a split is train, val or test",
+        ("captions.xlsx",): r"xlsx should be \.json, of COCO's or Karpathy's .* \.csv,",
         ("train=dataset.json",): "cannot be for train only: dataset.json says the",
     }.items():
         with pytest.raises(kc.InputError, match=message):
