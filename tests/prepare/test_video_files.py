@@ -118,6 +118,10 @@ def test_a_video_is_listed_once(tmp_path):
     for content in ({}, [], 3, {"images": []}):
         with pytest.raises(kc.InputError, match=r"a\.json should list videos"):
             kc.prepare.list_videos([write_json(a, content)])
+    lines = tmp_path / "a.jsonl"
+    lines.write_text('{"id": "v0"}\n{"id": "v1"}\n')
+    with pytest.raises(kc.InputError, match=r"a\.jsonl should list videos: VATEX"):
+        kc.prepare.list_videos([lines])
 
 
 @pytest.mark.parametrize("name", WRITERS)
