@@ -9,7 +9,7 @@ from keras_caption.base.errors import OWN, InputError, need_name
 from keras_caption.base.registration import Registry
 from keras_caption.datasets.building import build
 from keras_caption.datasets.coco_objects import CocoObjects
-from keras_caption.formats.faults import text_of_path
+from keras_caption.formats.faults import reading, text_of_path
 from keras_caption.formats.prepared_folder import read_prepared
 from keras_caption.inputs import KINDS, sizes_of
 from keras_caption.models import data_arguments
@@ -107,9 +107,9 @@ def read(builder: Any, split: str, images: bool = False) -> Any:
         `tf.data.Dataset` of examples, see `region_features` and `frame_features`.
 
     Raises:
-        InputError: If the dataset has no such split.
+        InputError: If the dataset has no such split, or it is not written as one.
     """
-    for part in split.split("+"):
+    for part in str(split).split("+"):
         name, splits = part.partition("[")[0], builder.info.splits
         if name not in splits or not splits[name].num_examples:
             raise InputError(
@@ -118,7 +118,8 @@ def read(builder: Any, split: str, images: bool = False) -> Any:
     decoders = None
     if "image" in builder.info.features and not images:
         decoders = {"image": tfds.decode.SkipDecoding()}
-    return builder.as_dataset(split=split, decoders=decoders, shuffle_files=False)
+    with reading(f"The split {split!r} of the dataset in {builder.data_path}"):
+        return builder.as_dataset(split=split, decoders=decoders, shuffle_files=False)
 
 
 def model_sizes(model: str, dataset: str, builder: Any) -> dict[str, int]:

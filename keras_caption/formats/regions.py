@@ -178,7 +178,7 @@ def divide(
     if size is None:
         raise InputError(
             f"{where} has boxes in pixels, but the size of the image is unknown: "
-            "give COCO's captions JSON too."
+            "`keras-caption prepare` takes it from COCO's captions JSON."
         )
     check_numbers(boxes, f"{where}: its array of boxes")
     if boxes.ndim != 2 or boxes.shape[1] != 4:
