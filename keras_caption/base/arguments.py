@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
@@ -56,6 +57,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 ShareBelowOne = Annotated[float, Field(ge=0, lt=1)]
 ShareAboveZero = Annotated[float, Field(gt=0, le=1), InFloat32]
 Samples = Annotated[int, Field(ge=1, le=100)]  # of an image; each takes its memory
+TextByImage = Mapping[Any, str]  # such as captions
+TextsByImage = Mapping[Any, Sequence[str]]  # such as references
 Precision = Literal["float32", "int8"]  # of weights for another engine
 
 

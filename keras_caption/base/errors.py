@@ -11,6 +11,11 @@ class InputError(ValueError):
     commands print only this sentence.
     """
 
+    # AutoGraph would raise an error of its own, and Keras add arguments of the layer:
+    # both pass on as it is what has these attributes.
+    ag_pass_through = True
+    _keras_call_info_injected = True
+
 
 class NoTextError(InputError):
     """The options of decoding leave an example no text.

@@ -11,6 +11,7 @@ from pydantic_core import from_json
 adapter = functools.cache(TypeAdapter)  # building one takes milliseconds
 SHOULD = "Input should be "
 UNICODE = f"{SHOULD}Unicode, without half of a surrogate pair"
+BEGINNING = re.compile(r'\s*(?:[\[{"\d-]|true|false|null|$)')  # of JSON
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -35,6 +36,11 @@ def describe(error: ValidationError, content: Any = None) -> str:
     if first["type"] == "json_invalid":
         if (place := _half_pair(content)) is not None:
             return f"{_name(place)}: {UNICODE}"
+        text = (
+            content.decode(errors="replace") if isinstance(content, bytes) else content
+        )
+        if not BEGINNING.match(text or ""):  # as of an archive or of CSV
+            return f"not valid JSON: it begins with {text[:8]!r}"
         return f"not valid JSON, or truncated: {first['ctx']['error']}"
     if isinstance(content, bytes | str):
         content = from_json(content)

@@ -197,7 +197,8 @@ def load_questions(
     number_of = {names.get(number, number): number for number in split_of_image}
     splits_by_id = {id_: split_of_image[number] for id_, number in number_of.items()}
     splits, skipped = {}, set()
-    for split, questions in QUESTIONS[name](path, builder, splits_by_id).items():
+    asked_of = QUESTIONS[name](path, builder, splits_by_id)
+    for split, questions in asked_of.items():
         splits[split] = [
             dataclasses.replace(q, image_id=number_of[q.image_id]) if names else q
             for q in questions
@@ -208,9 +209,15 @@ def load_questions(
         }
     for split in ("train", "val", "test"):
         if not splits.get(split):
+            why = ""
+            if asked := asked_of.get(split):
+                why = (
+                    f": questions are about {asked[0].image_id!r:.60} and so on, and "
+                    f"its images are {next(iter(splits_by_id))!r:.60} and so on"
+                )
             raise InputError(
                 f"None of the images in {builder.data_path} has a question for "
-                f"{split!r} in {path or name}."
+                f"{split!r} in {path or name}{why}."
             )
     counts = ", ".join(f"{len(asked):,} {s}" for s, asked in splits.items())
     print(f"{path or name}: questions: {counts}; {len(skipped):,} of no image here")

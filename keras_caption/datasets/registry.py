@@ -1,3 +1,4 @@
+import inspect
 import os
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,7 @@ from keras_caption.base.errors import OWN, InputError, need_name
 from keras_caption.base.registration import Registry
 from keras_caption.datasets.building import build
 from keras_caption.datasets.coco_objects import CocoObjects
+from keras_caption.formats.faults import reading, text_of_path
 from keras_caption.formats.prepared_folder import read_prepared
 from keras_caption.inputs import KINDS, sizes_of
 from keras_caption.models import data_arguments
@@ -70,17 +72,26 @@ def load(
             `prepare_regions`, `prepare_clips` or `prepare_frames`.
         **kwargs: Further arguments of the TFDS builder, such as `data_dir`, the folder
             of the prepared data. Defaults to what the environment variable
-            `TFDS_DATA_DIR` names, or `~/tensorflow_datasets`.
+            `TFDS_DATA_DIR` names, or `~/tensorflow_datasets`. `prepared` has none.
 
     Returns:
         A prepared TFDS builder with splits `train`, `val` and `test`.
 
     Raises:
-        InputError: If there is no such dataset, or its files are missing or damaged.
-            The whole of a `prepared` dataset is read once to compare its checksums.
+        InputError: If there is no such dataset, it has no such argument, or its files
+            are missing or damaged. The whole of a `prepared` dataset is read once to
+            compare its checksums.
     """
     check_name(name)
-    return build(lambda: DATASETS[name](folder, **kwargs))
+    make = DATASETS[name]
+    parameters = inspect.signature(make).parameters
+    if not any(x.kind is x.VAR_KEYWORD for x in parameters.values()):
+        for argument in kwargs:
+            problem = f"The dataset {name!r} takes no {argument!r}"
+            need_name(argument, parameters, problem)
+    if folder is not None:
+        text_of_path(folder, "The folder of a dataset")
+    return build(lambda: make(folder, **kwargs))
 
 
 def read(builder: Any, split: str, images: bool = False) -> Any:
@@ -96,9 +107,9 @@ def read(builder: Any, split: str, images: bool = False) -> Any:
         `tf.data.Dataset` of examples, see `region_features` and `frame_features`.
 
     Raises:
-        InputError: If the dataset has no such split.
+        InputError: If the dataset has no such split, or it is not written as one.
     """
-    for part in split.split("+"):
+    for part in str(split).split("+"):
         name, splits = part.partition("[")[0], builder.info.splits
         if name not in splits or not splits[name].num_examples:
             raise InputError(
@@ -107,7 +118,8 @@ def read(builder: Any, split: str, images: bool = False) -> Any:
     decoders = None
     if "image" in builder.info.features and not images:
         decoders = {"image": tfds.decode.SkipDecoding()}
-    return builder.as_dataset(split=split, decoders=decoders, shuffle_files=False)
+    with reading(f"The split {split!r} of the dataset in {builder.data_path}"):
+        return builder.as_dataset(split=split, decoders=decoders, shuffle_files=False)
 
 
 def model_sizes(model: str, dataset: str, builder: Any) -> dict[str, int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.base.arguments import check
+from keras_caption.base.arguments import TextsByImage, check
 from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.evaluation.captions import check_captions, check_words
 from keras_caption.evaluation.java import java_on_path
@@ -52,7 +52,7 @@ def diversity(
     with missing_extras():
         from pycocoevalcap.bleu.bleu import Bleu
 
-    check(Mapping[Any, Sequence[str]], captions=captions)
+    check(TextsByImage, captions=captions)
     check_captions({i: " ".join(texts) for i, texts in captions.items()}, references)
     first, size = next((i, len(texts)) for i, texts in captions.items())
     for i, texts in captions.items():

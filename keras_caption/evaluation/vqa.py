@@ -186,4 +186,10 @@ def score_vqa_files(
         raise InputError(
             f"{results} answers question {min(unknown)}, which is not in {questions}."
         )
+    lacking = [x.question_id for x in known if x.question_id not in answers]
+    if lacking:
+        raise InputError(
+            f"{results} has no answer to {len(lacking):,} of the {len(known):,} "
+            f"questions in {questions}, such as {lacking[0]}."
+        )
     return score_answers(answers, known)

@@ -134,11 +134,18 @@ def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:
     """
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0)):
-        raise InputError(f"{where} is an array of objects or of an unknown version.")
+        raise InputError(
+            f"{where} is an array of an unknown version of NumPy's format."
+        )
     if version == (1, 0):
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
     else:
         shape, _, dtype = np.lib.format.read_array_header_2_0(file)
+    if dtype.hasobject:
+        raise InputError(
+            f"{where} is an array of Python objects, which are not read: it should be "
+            "real numbers."
+        )
     needed = file.tell() + math.prod(shape) * dtype.itemsize
     if needed != size:
         raise InputError(
@@ -159,7 +166,8 @@ def check_numbers(array: Any, where: str) -> None:
     Raises:
         InputError: If the array is empty or has another type.
     """
-    if array.dtype.kind not in "fiu":
+    # bfloat16 is of the kind of a library's own types.
+    if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
         raise InputError(f"{where} has type {array.dtype}; it should be real numbers.")
     if 0 in array.shape:
         raise InputError(f"{where} is empty: its shape is {tuple(array.shape)}.")

@@ -56,7 +56,10 @@ def image_column(path: pathlib.Path, rows: Any) -> str:
     for name, feature in rows.features.items():
         if type(feature).__name__ == "Image":
             return name
-    raise InputError(f"{path} has no column of images: {', '.join(rows.features)}.")
+    raise InputError(
+        f"{path} has no column of the feature Image: its columns are "
+        f"{', '.join(rows.features)}."
+    )
 
 
 def caption_column(path: pathlib.Path, rows: Any) -> str:
@@ -72,7 +75,8 @@ def caption_column(path: pathlib.Path, rows: Any) -> str:
             if getattr(inner, "dtype", None) in ("string", "large_string"):
                 return name
     raise InputError(
-        f"{path} has no column of captions: none of {', '.join(CAPTIONS)}, but "
+        f"{path} has no column of captions, texts or lists of texts called "
+        f"{', '.join(CAPTIONS[:-1])} or {CAPTIONS[-1]}: its columns are "
         f"{', '.join(rows.features)}."
     )
 

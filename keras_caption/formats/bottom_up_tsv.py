@@ -28,6 +28,8 @@ class TsvRegions(LinesOfImages):
         ),
     )
 
+    unlike = ", or VinVL's, whose .lineidx should be beside it"
+
     def __init__(self, path: pathlib.Path):
         super().__init__(path, line_starts(path))
 

@@ -165,18 +165,21 @@ def json_rows(path: pathlib.Path) -> Rows:
 def parquet_rows(path: pathlib.Path) -> Rows:
     """Yields the rows of a Parquet file, see `read_rows`."""
     with missing_extras():
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
     count = 0
     with reading(path), pq.ParquetFile(path) as file:
         where = f"{path}, unless it is img2dataset's (key, caption and status),"
         places = find_columns(where, file.schema_arrow.names)
-        kind = str(file.schema_arrow.field(places["file_name"]).type)
-        if kind not in ("string", "large_string"):
+        kind = file.schema_arrow.field(places["file_name"]).type
+        if pa.types.is_dictionary(kind):  # as pandas writes categories
+            kind = kind.value_type
+        if kind not in (pa.string(), pa.large_string()):
             raise InputError(
                 f"{path} has no names of photos in its column {places['file_name']}, "
-                f"but {kind[:40]}: a dataset that holds the photos themselves is read "
-                "as the folder that save_to_disk of `datasets` writes, as --photos."
+                f"but {str(kind)[:40]}: a dataset that holds the photos themselves is "
+                "the folder that save_to_disk of `datasets` writes, as --photos."
             )
         names = [*places.values()]
         for batch in file.iter_batches(AT_ONCE, columns=names):

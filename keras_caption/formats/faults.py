@@ -37,6 +37,21 @@ def reading(where: Any) -> Iterator[None]:
         raise InputError(f"{where} cannot be read: {reason_of(error)}.") from error
 
 
+def text_of_path(path: Any, noun: str) -> str:
+    """The text of a path or address that a user gave.
+
+    Args:
+        path: str or path.
+        noun: str, what is there, for the message.
+
+    Raises:
+        InputError: If the path is of another type.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{noun} should be a path. Received: {path!r:.60}")
+    return os.fspath(path)
+
+
 def refuse_pipe(path: pathlib.Path) -> None:
     """Refuses pipes and devices, from which reading may never end.
 

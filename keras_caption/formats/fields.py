@@ -15,8 +15,8 @@ from keras_caption.text.normalization import split_words
 
 Item = TypeVar("Item")
 
-# COCO's names of photos, of which the number is the image id.
-COCO_NAME = re.compile(r"COCO_[a-z]+[0-9]{4}_([0-9]{12})(\.jpg)?")
+# COCO's names of photos, of 2014 and of 2017, of which the number is the image id.
+COCO_NAME = re.compile(r"(?:COCO_[a-z]+[0-9]{4}_)?([0-9]{12})(?:\.jpg)?")
 ID_BYTES = 255
 
 
@@ -24,8 +24,9 @@ def image_id_of(value: Any) -> int | str:
     """Normalizes the id of an image in captions, features and results.
 
     An id is an int of 64 bits or a str. Digits become the number, and so does a name
-    such as `COCO_val2014_000000000042.jpg`, so that files with different spellings
-    agree. Other text, such as a file name or a hash, stays as it is.
+    such as `COCO_val2014_000000000042.jpg` or `000000000042.jpg`, so that files with
+    different spellings agree. Other text, such as another name of a file or a hash,
+    stays as it is.
 
     Raises:
         PydanticCustomError: A `ValueError`, if the value is not an id.

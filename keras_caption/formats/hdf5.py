@@ -53,7 +53,8 @@ def plain_dataset(group: Any, name: str, where: str, limit: int | None = None) -
         raise InputError(f"{where}: {name} is a link, not a dataset.")
     dataset = group[name]
     if not isinstance(dataset, h5py.Dataset):
-        raise InputError(f"{where}: {name} is a {type(dataset).__name__}.")
+        kind = type(dataset).__name__
+        raise InputError(f"{where}: {name} is a {kind}, not a dataset.")
     if dataset.external or dataset.is_virtual:
         raise InputError(f"{where}: {name} is stored in other files.")
     if dataset.shape is None:

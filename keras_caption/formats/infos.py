@@ -3,7 +3,6 @@
 import io
 import os
 import pathlib
-import pickletools
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,7 +11,7 @@ from typing_extensions import TypedDict
 from keras_caption.base.errors import InputError
 from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.json_files import read_json
-from keras_caption.formats.plain_pickles import PlainUnpickler
+from keras_caption.formats.plain_pickles import PlainUnpickler, check_whole
 from keras_caption.formats.suffixes import suffix_of
 
 INFOS_BYTES = 64 * 2**20
@@ -63,8 +62,7 @@ def read_pickle(path: pathlib.Path) -> Infos:
     check_file(path, INFOS_BYTES)
     content = path.read_bytes()
     with reading(path):
-        for _ in pickletools.genops(content):  # raises if data are truncated
-            pass
+        check_whole(content)
         infos = PlainUnpickler(io.BytesIO(content), encoding="latin1").load()
     try:
         return TypeAdapter(Infos).validate_python(infos, strict=True)

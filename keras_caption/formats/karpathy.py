@@ -64,8 +64,18 @@ class AnyFile(TypedDict):
 
 
 def is_karpathy(path: str | os.PathLike) -> bool:
-    """Returns whether a file of images has Karpathy's schema, not COCO's."""
-    return any(map(len, read_json(path, AnyFile)["images"]))
+    """Returns whether a file of images has Karpathy's schema, not COCO's.
+
+    Raises:
+        InputError: If it has neither.
+    """
+    content = read_json(path, AnyFile | list[object])
+    if isinstance(content, list):
+        raise InputError(
+            f"{path} is a list: JSON of captions is COCO's or Karpathy's, with "
+            "`images`, and rows of photos and captions are JSON Lines, .jsonl."
+        )
+    return any(map(len, content["images"]))
 
 
 def read_split(path: str | os.PathLike) -> dict[str, list[int]]:

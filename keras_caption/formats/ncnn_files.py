@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_caption.base.errors import InputError
 from keras_caption.formats.faults import check_file, reading
+from keras_caption.formats.suffixes import suffix_of
 
 MAGIC = "7767517"
 INT8, FLOAT16, FLOAT32 = 0x000D4B38, 0x01306B47, 0  # marks before weights
@@ -49,6 +50,8 @@ def read_ncnn(path: pathlib.Path) -> list[NcnnLayer]:
     Raises:
         InputError: If a file is missing or damaged.
     """
+    if suffix_of(path) != ".param":
+        raise InputError(f"{path} should be a .param file of ncnn.")
     weights = path.with_suffix(".bin")
     for file in path, weights:
         check_file(file, MAX_BYTES)

@@ -90,8 +90,8 @@ def find_file(folder, split, language, name=None):
     ]
     if not paths:
         raise InputError(
-            f"{folder} has no {name or split}.{language}, plain or as .gz; its files "
-            f"are {', '.join(path.name for path in files[:12])}."
+            f"{folder} has no {name or split}.{language}, plain or as .gz; it has "
+            f"{', '.join(path.name for path in files[:12]) or 'no files'}."
         )
     if len(paths) > 1:
         names = ", ".join(path.name for path in paths)

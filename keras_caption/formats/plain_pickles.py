@@ -2,6 +2,7 @@
 
 import collections
 import pickle
+import pickletools
 from collections.abc import Callable
 from typing import Any
 
@@ -45,8 +46,26 @@ def as_list(load: Callable) -> Callable:
     return load_list
 
 
+DAMAGED = "it is no pickle, or damaged"
+
+
+class NotPlain(pickle.UnpicklingError):
+    """A pickle holds what is not read."""
+
+
+def check_whole(content: bytes) -> None:
+    """Raises `pickle.UnpicklingError` if a pickle is cut: it may claim any memory."""
+    try:
+        for _ in pickletools.genops(content):
+            pass
+    except Exception as error:
+        raise pickle.UnpicklingError(DAMAGED) from error
+
+
 class PlainUnpickler(pickle._Unpickler):
     """Reads plain containers and `argparse.Namespace`, and refuses all else.
+
+    `load` raises `pickle.UnpicklingError`, whose message is the end of a sentence.
 
     NumPy's numbers, of which the authors' code saves one, are skipped. Tuples become
     lists: a nest of the same tuple is small, but the time to hash it doubles with every
@@ -71,4 +90,12 @@ class PlainUnpickler(pickle._Unpickler):
         module = {"__builtin__": "builtins"}.get(module, module)
         if (module, name) in self.names:
             return self.names[module, name]
-        raise pickle.UnpicklingError(f"it holds a {module}.{name}")
+        raise NotPlain(f"it holds a {module}.{name}")
+
+    def load(self) -> Any:
+        try:
+            return super().load()
+        except NotPlain:
+            raise
+        except Exception as error:  # other files raise any, such as KeyError(31)
+            raise pickle.UnpicklingError(DAMAGED) from error

@@ -20,9 +20,9 @@ from keras_caption.formats.text_lines import (
     reading_lines,
 )
 
-HEADER = ["image", "question"]
-# Names of an image in JSON: its file, or its id as VQA and GQA have it.
+# Names of an image in JSON and in a header: its file, or its id as VQA and GQA have it.
 IMAGES = (*COLUMNS["file_name"], "image_id", "imageid")
+QUESTION = "question"
 FORMS = (
     "JSON of questions is a list of objects with image and question, VQA's with "
     "`questions`, GQA's by the ids of questions, or JSON Lines"
@@ -37,8 +37,8 @@ def read_question_rows(path: str | os.PathLike) -> Rows:
     Args:
         path: Path of a file, plain or as `.gz`, whose first character decides: `[` and
             `{` begin JSON, of VQA, of GQA or a list of objects, or JSON Lines. Another
-            file is CSV with two columns, the image and the question, see `csv_rows`;
-            a first row `image,question` is skipped.
+            file is CSV with two columns, the image and the question, see `csv_rows`.
+            A header, such as `image,question`, decides which is the first.
 
     Returns:
         List of pairs of str, image and question.
@@ -61,16 +61,19 @@ def read_question_rows(path: str | os.PathLike) -> Rows:
 
 def read_csv(path: pathlib.Path) -> Rows:
     """Reads the questions of a file of CSV, see `read_question_rows`."""
-    rows = []
-    delimiter = delimiter_of(lines(path), HEADER)
+    rows, step = [], 1
+    delimiter = delimiter_of(lines(path), (*IMAGES, QUESTION))
     for number, (where, cells) in enumerate(csv_rows(path, delimiter)):
-        if len(cells) != len(HEADER):
+        if len(cells) != 2:
             raise InputError(
                 f"{where}, has {len(cells)} columns; it should have two, image and "
                 "question."
             )
-        if number or [name.lower() for name in cells] != HEADER:
-            image, question = cells
+        names = [name.lower() for name in cells]
+        if not number and QUESTION in names and {*names} & {*IMAGES}:
+            step = 1 if names[1] == QUESTION else -1
+        else:
+            image, question = cells[::step]
             rows.append((image, question))
     return rows
 

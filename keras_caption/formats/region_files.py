@@ -72,6 +72,6 @@ def reader_for(path: pathlib.Path) -> type[RegionRecords]:
         vinvl = path.with_suffix(".lineidx").is_file()
         return VinvlRegions if vinvl else TsvRegions
     raise InputError(
-        f"{path} should be a .tsv, an .h5, a .safetensors, or a folder of .npz files: "
-        "region features."
+        f"{path} should be a .tsv, an .h5, a .safetensors, or a folder, such as one of "
+        ".npz or .npy files: region features."
     )

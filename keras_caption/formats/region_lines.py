@@ -25,9 +25,11 @@ class LinesOfImages(RegionRecords):
     Attributes:
         layouts: tuple of tuples of str, names of the fields; files of one kind may have
             different layouts.
+        unlike: str, what a line with another number of fields may be too, for messages.
     """
 
     layouts: tuple[tuple[str, ...], ...] = ()
+    unlike = ""
 
     def __init__(self, path: pathlib.Path, starts: Iterable[int]):
         super().__init__(path)
@@ -38,7 +40,7 @@ class LinesOfImages(RegionRecords):
                 before = file.read(1) if start else b"\n"
                 # A line truncated within its id must not count as another image.
                 begin, tab, _ = file.read(NAME_BYTES).partition(b"\t")
-                name = begin.decode(errors="replace")
+                name = begin.decode("utf-8-sig", errors="replace")
                 if before != b"\n":
                     self.add_problem(f"{where}: no line starts at byte {start}.")
                     continue
@@ -59,7 +61,8 @@ class LinesOfImages(RegionRecords):
                 return dict(zip(layout, values, strict=True))
         numbers = " or ".join(str(len(layout)) for layout in self.layouts)
         raise InputError(
-            f"{where} has {len(values)} fields, not {numbers}: it is truncated."
+            f"{where} has {len(values)} fields, not {numbers}: it is truncated"
+            f"{self.unlike}."
         )
 
 

@@ -12,6 +12,7 @@ from keras_caption.text.normalization import one_line
 
 # A record takes at most this much: 2,048 regions of 2,048 numbers.
 RECORD_BYTES = 16 * 2**20
+TOLERANCE = 0.01  # of boxes that are divided by the size of the image
 # A file with more records without a valid image id does not hold region features.
 MAX_PROBLEMS = 1_000_000
 
@@ -87,7 +88,7 @@ class RegionRecords(FeatureRecords):
         """
         features, boxes = self.read_regions(place, where, size)
         if boxes is None:
-            check_numbers(features, f"{where}: the features")
+            check_numbers(features, f"{where}: its array of features")
             features, boxes = in_rows(features)
         return check(features, boxes if self.keeps_boxes else None, where)
 
@@ -131,7 +132,7 @@ def check(
         InputError: If they differ in number, a feature is not finite, or a box is
             empty or exceeds the image.
     """
-    check_numbers(features, f"{where}: the features")
+    check_numbers(features, f"{where}: its array of features")
     if boxes is None:
         if features.ndim != 2:
             raise InputError(
@@ -146,11 +147,13 @@ def check(
         )
     features = finite_float32(features, where)
     # `not all`, since comparisons with NaN are false.
-    if not ((boxes >= -0.01) & (boxes <= 1.01)).all():
+    if not ((boxes >= -TOLERANCE) & (boxes <= 1 + TOLERANCE)).all():
         raise InputError(f"{where} has boxes that exceed the image.")
     boxes = np.clip(np.asarray(boxes, "float32"), 0.0, 1.0)
     if not (boxes[:, 2:] > boxes[:, :2]).all():
-        raise InputError(f"{where} has a box without area.")
+        raise InputError(
+            f"{where} has a box without area: boxes should be x1, y1, x2, y2."
+        )
     return features, boxes
 
 
@@ -170,17 +173,22 @@ def divide(
 
     Raises:
         InputError: If the size is unknown or not positive, or the boxes are not an
-            array `(N, 4)` of numbers.
+            array `(N, 4)` of numbers, or are divided already.
     """
     if size is None:
         raise InputError(
             f"{where} has boxes in pixels, but the size of the image is unknown: "
-            "give COCO's captions JSON too."
+            "`keras-caption prepare` takes it from COCO's captions JSON."
         )
-    check_numbers(boxes, f"{where}: the boxes")
+    check_numbers(boxes, f"{where}: its array of boxes")
     if boxes.ndim != 2 or boxes.shape[1] != 4:
         raise InputError(
             f"{where} has boxes of shape {boxes.shape}; it should be (N, 4)."
+        )
+    if (boxes <= 1 + TOLERANCE).all():
+        raise InputError(
+            f"{where} has boxes within one pixel: they should be in pixels, not "
+            "divided by the image's width and height."
         )
     width, height = size
     if not (0 < width < np.inf and 0 < height < np.inf):

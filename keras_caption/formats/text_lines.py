@@ -65,9 +65,8 @@ def reading_lines(name: object, count: Callable[[], int]) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{name} cannot be read after line {count()}: {reason_of(error)}."
-        ) from None
+        place = f" after line {count()}" if count() else ""
+        raise InputError(f"{name} cannot be read{place}: {reason_of(error)}.") from None
 
 
 def open_text(path: pathlib.Path) -> BinaryIO:

@@ -16,7 +16,7 @@ import numpy as np
 from keras_caption.base.errors import InputError
 from keras_caption.formats.arrays import open_zip
 from keras_caption.formats.faults import reading, refuse_pipe
-from keras_caption.formats.plain_pickles import PlainUnpickler
+from keras_caption.formats.plain_pickles import NotPlain, PlainUnpickler
 
 # Before PyTorch 1.6, a file was a sequence of pickles; the first holds this number.
 MAGIC = 0x1950A86A20F9469CFC6C
@@ -100,7 +100,7 @@ class TorchUnpickler(PlainUnpickler):
         kind, dtype, key = pid[:3]
         # The last element describes a view of another storage, which is not supported.
         if kind != "storage" or (len(pid) > 5 and pid[5] is not None):
-            raise ValueError("it holds a storage of an unknown kind")
+            raise NotPlain("it holds a storage of an unknown kind")
         self.dtypes[str(key)] = dtype
         return Storage(dtype, str(key))
 
@@ -166,8 +166,8 @@ def open_archive(path: pathlib.Path) -> Iterator[tuple[Any, Callable]]:
     """Opens a ZIP archive, the format of PyTorch since 1.6."""
     with open_zip(path) as archive:
         names = [n for n in archive.namelist() if n.endswith("/data.pkl")]
-        if not names:
-            raise ValueError("it has no data.pkl")
+        if len(names) != 1:
+            raise ValueError(f"it has {len(names)} data.pkl, not one")
         [name] = names
         folder = name.removesuffix("data.pkl")
         if f"{folder}byteorder" in archive.namelist():

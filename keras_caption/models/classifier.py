@@ -6,13 +6,12 @@ from keras import ops
 
 from keras_caption.base.arguments import Calibration, KerasOptions, Share, Tensor, check
 from keras_caption.base.errors import InputError
-from keras_caption.base.validation import is_unicode
 from keras_caption.features import Extractor
 from keras_caption.models.answering import Answering
+from keras_caption.models.constructors import different_texts
 from keras_caption.models.task_model import TaskModel
 from keras_caption.text import Tokenizer
 from keras_caption.text.answers import Kind
-from keras_caption.text.tokenizer import check_strings
 
 Threshold = Share | dict[Kind, Share]  # of all answers, or by their kind
 
@@ -106,16 +105,12 @@ class Classifier(Answering, TaskModel):
         check(Threshold, threshold=threshold)
         check(dict[str, Share] | None, recall=recall)
         check(Calibration | None, calibration=calibration)
-        answers = list(check_strings(answers, "`answers`"))
+        answers = different_texts("answers", answers)
         count = encoder.output.shape[-1]
-        if (
-            not all(map(is_unicode, answers))
-            or len(set(answers)) != len(answers)
-            or len(answers) != count
-        ):
+        if len(answers) != count:
             raise InputError(
-                f"`answers` should be {count} different strings, one for each output "
-                f"of the encoder. Received: {answers!r:.200}"
+                f"`answers` should be {count} strings, one for each output of the "
+                f"encoder. Received: {answers!r:.200}"
             )
         super().__init__(encoder, **kwargs)
         self.answers = answers

@@ -11,14 +11,17 @@ import dataclasses
 import functools
 import inspect
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, Unpack, get_args, get_origin
 
 from keras_caption.base.arguments import check, entries
 from keras_caption.base.errors import InputError, need_name
+from keras_caption.base.validation import is_unicode
 from keras_caption.models.attention import AttentionOptions
 from keras_caption.models.blocks import BlockOptions
+from keras_caption.text import Tokenizer
+from keras_caption.text.tokenizer import check_strings
 
 OF_KERAS = "name", "trainable", "dtype"  # arguments that `keras.Model` keeps
 OPTIONS = AttentionOptions, BlockOptions
@@ -133,15 +136,45 @@ def is_setting(kind: Any) -> bool:
 def check_arguments(
     parameters: Mapping[str, inspect.Parameter], values: Mapping[str, Any]
 ) -> None:
-    """Checks arguments that are text, numbers or bool.
+    """Checks arguments that are text, numbers or bool, lists of text, or tokenizers.
 
     Args:
         parameters: Mapping from name to parameter, whose annotation is the type.
         values: Mapping from name to value.
 
     Raises:
-        InputError: If a value has a wrong type. The message names the argument.
+        InputError: If a value has a wrong type, or a list is empty or has a text twice.
+            The message names the argument.
     """
     for name, value in values.items():
-        if is_setting(parameters[name].annotation):
-            check(parameters[name].annotation, **{name: value})
+        kind = parameters[name].annotation
+        if is_setting(kind):
+            check(kind, **{name: value})
+        elif kind == list[str]:
+            different_texts(name, value)
+        elif is_tokenizer(kind) and not isinstance(value, Tokenizer | None):
+            raise InputError(
+                f"`{name}` should be a tokenizer, of keras_caption.text. Received: "
+                f"{value!r:.200}"
+            )
+
+
+def is_tokenizer(kind: Any) -> bool:
+    """Whether a type is a class of tokenizers, or one of these and `None`."""
+    kinds = get_args(kind) or (kind,)
+    return any(isinstance(x, type) and issubclass(x, Tokenizer) for x in kinds)
+
+
+def different_texts(name: str, values: Iterable[str]) -> list[str]:
+    """The texts of an argument, such as the answers of a classifier, as a list.
+
+    Raises:
+        InputError: If there are none, one comes twice, or is no Unicode text.
+    """
+    texts = [*check_strings(values, f"`{name}`")]
+    if not texts or not all(map(is_unicode, texts)) or len({*texts}) < len(texts):
+        raise InputError(
+            f"`{name}` should be different strings, at least one. Received: "
+            f"{texts!r:.200}"
+        )
+    return texts

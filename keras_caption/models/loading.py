@@ -13,7 +13,7 @@ from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.features.hub_presets import loading_preset
 from keras_caption.formats import built_in, exports
 from keras_caption.formats.engine_files import SUFFIXES
-from keras_caption.formats.faults import reason_of
+from keras_caption.formats.faults import reason_of, text_of_path
 from keras_caption.formats.keras_files import CONFIG, WEIGHTS, load_keras
 from keras_caption.formats.model_files import model_file
 from keras_caption.formats.preset_files import CARD, is_preset, read_preset
@@ -38,7 +38,7 @@ def file_of(path: str | os.PathLike) -> pathlib.Path:
     Raises:
         InputError: If there is no saved model at `path`.
     """
-    name = os.fspath(path)
+    name = text_of_path(path, "A saved model")
     if "://" in name:
         find = _finder(name)
         with loading_preset(name, {}):
@@ -68,7 +68,7 @@ def load(path: str | os.PathLike) -> Model:
         InputError: If there is no saved model at `path`, or a file is damaged, see
             `keras_caption.formats.keras_files.load_keras`.
     """
-    name = os.fspath(path)
+    name = text_of_path(path, "A saved model")
     if "://" in name:
         return from_preset(name)
     file = file_of(name)
@@ -109,7 +109,7 @@ def from_preset(preset: str | os.PathLike) -> Model:
     model = keras_caption.models.from_preset("hf://user/my_captioner")
     ```
     """
-    name = os.fspath(preset)
+    name = text_of_path(preset, "A preset")
     if name in built_in.models() and not os.path.isdir(name):
         return load(name)
     find = _finder(name)

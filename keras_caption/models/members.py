@@ -47,6 +47,17 @@ class Members(PhotoReader, Generic[Member]):
         self.members: list[Member] = loaded
         if not self.members:
             raise InputError("An ensemble needs members.")
+        for number, member in enumerate(loaded, start=1):
+            who = (
+                f"Member {number} of the ensemble, {getattr(member, 'name', member)!r},"
+            )
+            if isinstance(member, EngineModel):
+                raise InputError(
+                    f"{who} runs on another engine: it cannot be in an ensemble."
+                )
+            if not isinstance(member, self.member_type):
+                kind = type(member).__name__
+                raise InputError(f"{who} is a {kind}, not a {self.noun}.")
         first = self.members[0]
         self.extractor = getattr(first, "extractor", None)
         self.source, self.question = first.source, first.question
@@ -55,13 +66,6 @@ class Members(PhotoReader, Generic[Member]):
         self.input_specs = {}
         for number, member in enumerate(self.members, start=1):
             who = f"Member {number} of the ensemble, {member.name!r},"
-            if isinstance(member, EngineModel):
-                raise InputError(
-                    f"{who} runs on another engine: it cannot be in an ensemble."
-                )
-            if not isinstance(member, self.member_type):
-                kind = type(member).__name__
-                raise InputError(f"{who} is a {kind}, not a {self.noun}.")
             self.check_member(member, who)
             for name in ("source", "question"):
                 if not have_same_ids(getattr(member, name), getattr(self, name)):

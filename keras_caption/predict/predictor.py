@@ -148,6 +148,10 @@ class RecordPredictor(abc.ABC):
         **options: Any,
     ) -> list[Prediction]:
         """Reads and answers records, see `read` and `answer`."""
+        if isinstance(records, Mapping) or not isinstance(records, Iterable):
+            raise InputError(
+                f"Records should be a list of dicts. Received: {type(records).__name__}"
+            )
         examples = [self.read(record, i) for i, record in enumerate(records)]
         return self.answer(examples, n=n, attention=attention, **options)
 

@@ -1,3 +1,4 @@
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -239,9 +240,8 @@ class SelfCritical(ReplicaTraining, keras.Model):
             per_example={"hooks": states} if states else None,
             first_is_greedy=with_greedy,
         )
-        rewards = self.reward(tokens, references, **read)
-        # Rewards that count are integers.
-        rewards = ops.cast(ops.reshape(rewards, (batch, per_image)), "float32")
+        rewards = numbers_of(self.reward(tokens, references, **read), tokens.shape[0])
+        rewards = ops.reshape(rewards, (batch, per_image))
         rewards, baselines = compare(rewards, self.baseline)
         if with_greedy:
             tokens = ops.reshape(tokens, (batch, per_image, self.max_length))
@@ -305,6 +305,33 @@ def cross_entropies(tokens, logits):
     flat = ops.reshape(tokens, (-1,)), ops.reshape(logits, (-1, logits.shape[-1]))
     losses = ops.sparse_categorical_crossentropy(*flat, from_logits=True)
     return ops.reshape(losses, ops.shape(tokens))
+
+
+def numbers_of(rewards, count):
+    """Converts what a reward returns to float32; rewards that count are integers.
+
+    Args:
+        rewards: What the reward of a user returned.
+        count: int, number of the captions, or `None` if unknown in the graph.
+
+    Raises:
+        InputError: If the rewards are not one real number for each caption.
+    """
+    try:
+        rewards = ops.convert_to_tensor(rewards)
+        kind = keras.backend.standardize_dtype(rewards.dtype)
+        is_real = any(name in kind for name in ("bool", "int", "float"))
+    except (TypeError, ValueError):
+        is_real = False
+    shape = tuple(getattr(rewards, "shape", ()))
+    is_known = count is not None and None not in shape
+    if not is_real or (is_known and math.prod(shape) != count):
+        each = f"each of {count} captions" if is_known else "each caption"
+        raise InputError(
+            f"The reward should return a real number for {each}. Received: "
+            f"{rewards!r:.200}"
+        )
+    return ops.cast(rewards, "float32")
 
 
 def compare(rewards, baseline):

@@ -113,7 +113,7 @@ def test_mistakes_are_one_sentence_and_write_nothing(
     output = tmp_path / "out"
     for arguments, message in [
         ([saved, "--input", tmp_path / "latin"], "line 2, is not UTF-8 at byte 2"),
-        ([saved, "--input", tmp_path / "no"], "cannot be read after line 0"),
+        ([saved, "--input", tmp_path / "no"], "cannot be read: No such"),
         ([saved, "a", "--input", tmp_path / "latin"], "not both"),
         ([saved, "--beam_size=0", "a"], "argument --beam_size: Input"),
         ([saved, "--n_best=0", "a"], "argument --n_best: Input"),

@@ -211,6 +211,8 @@ def test_tensors_that_do_not_fit_are_named(tensors):
         assert problem in str(caught.value)
     with pytest.raises(kc.InputError, match="Only models with decoder_type=AoA"):
         convert_aoanet(tensors, WORDS, {**OPTIONS, "decoder_type": "LSTM"})
+    with pytest.raises(kc.InputError, match=r"with caption_model=aoa .*=transformer"):
+        convert_aoanet(tensors, WORDS, {"caption_model": "transformer"})
     # A model of terabytes, which the tensors do not have.
     with pytest.raises(kc.InputError, match=r"att_embed\.0\.weight should have shape"):
         convert_aoanet(tensors, WORDS, {**OPTIONS, "rnn_size": 10**8})

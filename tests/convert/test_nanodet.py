@@ -70,3 +70,5 @@ def test_damaged_files_of_ncnn_are_named(tmp_path):
     param.write_text("no network")
     with pytest.raises(kc.InputError, match=r"is no \.param file of ncnn"):
         kc.convert.read_ncnn(param)
+    with pytest.raises(kc.InputError, match=r"bin should be a \.param file of ncnn"):
+        kc.convert.read_ncnn(weights)

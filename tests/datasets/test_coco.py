@@ -131,6 +131,10 @@ def test_missing_files_are_named(tmp_path):
         kc.datasets.load("coco_objects", folder)
     with pytest.raises(kc.InputError, match="Did you mean scenes"):
         kc.datasets.load("scene")
+    with pytest.raises(kc.InputError, match=r"takes no 'data_dir'\. Valid .* folder"):
+        kc.datasets.load("prepared", data_dir=folder)
+    with pytest.raises(kc.InputError, match=r"should be a path\. Received: 3"):
+        kc.datasets.load("prepared", 3)
 
 
 def test_tfds_coco_captions_give_the_same_examples():

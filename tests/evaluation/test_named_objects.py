@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import keras_caption as kc
 from experiments.unsure import calibrate
 from keras_caption.apps.objects.object_words import least_score
 from keras_caption.evaluation import (
@@ -83,3 +84,7 @@ def test_hallucinated_and_repeated_objects_are_counted():
         "CHAIR-i": 2 / 9,
         "CHAIR-s": 2 / 4,
     }
+    for wrong in ([*captions.values()], people, objects), (captions, captions, objects):
+        for score in object_scores, lambda *x: colour_agreement(*x[:2]):
+            with pytest.raises(kc.InputError, match=r"`(captions|references)`: "):
+                score(*wrong)

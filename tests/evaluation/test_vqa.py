@@ -171,3 +171,6 @@ def test_scores_on_real_questions(tmp_path, capsys):
     kc.evaluation.write_vqa_results(path, answers | {7: "yes"})
     with pytest.raises(kc.InputError, match="answers question 7, which is not in"):
         kc.evaluation.score_vqa_files(*files, path)
+    kc.evaluation.write_vqa_results(path, answers)
+    with pytest.raises(kc.InputError, match=r"results\.json has no answer to 1 of the"):
+        kc.evaluation.score_vqa_files(*files, path)

@@ -159,6 +159,7 @@ def test_files_that_are_not_json_are_named(tmp_path):
     path = tmp_path / "results.json"
     for content, message in {
         b"null": "content: .* valid array, received None",
+        b"PK\3\4": r"not valid JSON: it begins with 'PK\\x03\\x04'",
         b"[{": "not valid JSON, or truncated: EOF",
         b'["\xff"]': "not valid JSON, or truncated: invalid unicode",
     }.items():

@@ -65,6 +65,8 @@ QUESTIONS = {
     "blank first": b"\xef\xbb\xbf\n,\nimage,question\n7,is it red?\n8,is it red?\n",
     "semicolons": b"image;question\n7;is it red?\n8;is it red?\n",
     "Excel": b"\xef\xbb\xbfsep=;\r\nimage;question\r\n7;is it red?\r\n8;is it red?\r\n",
+    "another header": b"photo;question\n7;is it red?\n8;is it red?\n",
+    "reversed": b"question,image\nis it red?,7\nis it red?,8\n",
     "no header": b"7,is it red?\n8,is it red?",
     "quoted header": b'\xef\xbb\xbf"image","question"\n7,is it red?\n8,is it red?\n',
 }
@@ -75,7 +77,7 @@ def test_csv_is_the_same_however_it_was_saved(content, tmp_path):
     path = tmp_path / "questions.csv"
     path.write_bytes(content)
     assert read_question_rows(path) == [("7", "is it red?"), ("8", "is it red?")]
-    if b"mage" in content:
+    if b"sti" in content:  # a header
         path.write_bytes(content.lower().replace(b"question", b"caption"))
         photos, _ = read_caption_rows(path)
         found = {photo.file_name: photo.captions for photo in photos}

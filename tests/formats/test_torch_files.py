@@ -69,4 +69,7 @@ def test_other_content_is_refused(tmp_path, is_archive, capsys):
     path.write_bytes(pickle.dumps({"a": 3}))
     with pytest.raises(kc.InputError, match="it is not of PyTorch"):
         read_tensors(path)
+    path.write_text("<!DOCTYPE html>")  # of a download that failed
+    with pytest.raises(kc.InputError, match="read: it is no pickle, or damaged"):
+        read_tensors(path)
     assert not capsys.readouterr().out

@@ -9,6 +9,7 @@ import warnings
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from conftest import PROJECT, random_images, tiny
 from keras import ops
 
@@ -311,9 +312,16 @@ def test_mistakes_are_named(vocabulary, captioner, rng):
         nameless.generate(images)
     with pytest.raises(kc.InputError, match=r"no targets: map .*teacher_forcing"):
         nameless.train_on_batch(random_batch(rng))
-    for train in (nameless, kc.text.teacher_forcing, nameless.train_on_batch):
-        with pytest.raises(kc.InputError, match="hold `tokens`"):
-            train(images)
+    dataset = tf.data.Dataset.from_tensors(images)
+    for train, given in (
+        (nameless, images),
+        (kc.text.teacher_forcing, images),
+        (nameless.train_on_batch, images),
+        (dataset.map, kc.text.teacher_forcing),  # which AutoGraph traces
+        (tf.function(nameless), images),
+    ):
+        with pytest.raises(kc.InputError, match=r"^.* dicts that hold `tokens`"):
+            train(given)
     keras.config.set_floatx("float64")
     try:
         with pytest.raises(kc.InputError, match=r"Keras.s floatx is float64"):

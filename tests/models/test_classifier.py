@@ -92,9 +92,15 @@ def test_mistakes_are_named(batch):
     with pytest.raises(kc.InputError, match="Image 2 of the batch has grid that"):
         model.answer(wrong)
     half_of_a_pair = ["yes", "no", "\ud800"]  # which no file can hold
-    for answers in (["yes", "no"], ["yes", "yes", "no"], [1, 2, 3], half_of_a_pair):
-        with pytest.raises(kc.InputError, match="3 different strings"):
+    with pytest.raises(kc.InputError, match="3 strings, one for each output"):
+        kc.models.Classifier(model.encoder, ["yes", "no"])
+    for answers in ([], ["yes", "yes", "no"], [1, 2, 3], half_of_a_pair):
+        with pytest.raises(kc.InputError, match="`answers` should be different str"):
             kc.models.Classifier(model.encoder, answers)
+        with pytest.raises(kc.InputError, match="`answers` should be different str"):
+            kc.models.create("mcan", answers=answers, question_size=9)
+    with pytest.raises(kc.InputError, match="`question` should be a tokenizer"):
+        kc.models.create("mcan", answers=["yes"], question=["is", "it"])
     for wrong in (
         {"threshold": {"yes": 0.5}},
         {"threshold": 1.5},

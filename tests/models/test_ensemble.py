@@ -109,3 +109,7 @@ def test_members_must_fit(members, vocabulary, tmp_path):
         kc.models.Ensemble([members[0], of_objects])
     with pytest.raises(kc.InputError, match="needs members"):
         kc.models.Ensemble([])
+    with pytest.raises(kc.InputError, match=r"Member 1 .* None, is a NoneType, not a"):
+        kc.serving.Predictor(None)
+    with pytest.raises(kc.InputError, match=r"A saved model should be a path\. .*None"):
+        kc.models.load(None)

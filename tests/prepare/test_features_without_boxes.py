@@ -97,6 +97,10 @@ def test_vectors_of_encoders_are_of_the_image_and_tokens_of_no_box(rng, tmp_path
     features, boxes = patches.read(42)
     np.testing.assert_allclose(features, tokens[0], rtol=1e-6)
     assert boxes is None
+    numbers = np.ones((2, 3)).astype("bfloat16")
+    save_file({"1": numbers}, tmp_path / "half.safetensors")
+    [features] = kc.prepare.open_regions(tmp_path / "half.safetensors").read(1)[:1]
+    np.testing.assert_array_equal(features, np.ones((2, 3), "float32"), strict=True)
     large = {"1": np.ones(4, "f4"), "2": np.zeros((2**12 + 1, 2**11), "f4")}
     save_file(large, tmp_path / "one.safetensors")
     source = kc.prepare.open_regions(tmp_path / "one.safetensors")
@@ -155,9 +159,10 @@ def test_lmdb_of_vilbert_is_read(rng, tmp_path):
         txn.put(b"7", pickle.dumps(record, protocol=3))
         txn.put(b"8", pickle.dumps({**record, "num_boxes": 2}, protocol=3))
         txn.put(b"9", pickle.dumps(os.system))
+        txn.put(b"10", regions.tobytes())
         txn.put(b"keys", pickle.dumps([b"7"]))
     source = kc.prepare.open_regions(path)
-    assert source.ids == [7, 8, 9]
+    assert source.ids == [10, 7, 8, 9]
     features, found = pickle.loads(pickle.dumps(source)).read(7)
     np.testing.assert_array_equal(features, regions)
     np.testing.assert_allclose(found, boxes, atol=1e-6)
@@ -165,6 +170,8 @@ def test_lmdb_of_vilbert_is_read(rng, tmp_path):
         source.read(8)
     with pytest.raises(kc.InputError, match=r"image 9 .* it holds a posix.system"):
         source.read(9)
+    with pytest.raises(kc.InputError, match=r"image 10 .* it is no pickle, or damaged"):
+        source.read(10)
     lying = tmp_path / "lying"  # of the size of a record on pages of its own
     large = {**record, "features": encoded(rng.normal(size=(3, 500)))}
     with lmdb.open(str(lying), map_size=2**20) as file, file.begin(write=True) as txn:

@@ -63,6 +63,7 @@ def test_what_files_of_coco_are_for_is_said_and_printed(tmp_path, monkeypatch, c
     }
     (tmp_path / "trainval.json").write_bytes((tmp_path / "a.json").read_bytes())
     (tmp_path / "train_val.json").write_bytes((tmp_path / "a.json").read_bytes())
+    (tmp_path / "list.json").write_text('[{"image": "1.jpg", "caption": "A dog."}]')
     (tmp_path / "dataset.json").write_text(
         json.dumps(
             {"images": [{"imgid": 1, "filename": "1", "split": "val", "sentences": []}]}
@@ -81,6 +82,8 @@ def test_what_files_of_coco_are_for_is_said_and_printed(tmp_path, monkeypatch, c
         ("train=image_info_val.json",): "cannot be for train: it has no captions",
         ("train=a.json", "val=a.json"): "a.json is given twice",
         ("dev=a.json",): "dev=a.json: a split is train, val or test",
+        ("list.json",): r"list\.json is a list: .* are JSON Lines, \.jsonl",
+        ("captions.xlsx",): r"xlsx should be \.json, of COCO's or Karpathy's .* \.csv,",
         ("train=dataset.json",): "cannot be for train only: dataset.json says the",
     }.items():
         with pytest.raises(kc.InputError, match=message):

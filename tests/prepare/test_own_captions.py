@@ -269,9 +269,9 @@ def write_metadata(path):
         lines = [f"{name},{text},{mark}" for name, text, mark in rows if text]
         path.write_text("\n".join(["file_name,text,is_rejected", *lines]))
     elif path.suffix == ".parquet":
-        pq.write_table(
-            pa.Table.from_pylist([{"is_rejected": None, **x} for x in ROWS]), path
-        )
+        rows = pa.Table.from_pylist([{"is_rejected": None, **x} for x in ROWS])
+        names = rows["file_name"].dictionary_encode()  # a category of pandas
+        pq.write_table(rows.drop("file_name").append_column("file_name", names), path)
     else:
         path.write_text("\n".join(json.dumps(row) for row in ROWS) + "\n\n")
 
@@ -381,8 +381,11 @@ def test_a_dataset_of_hugging_face_on_disk_has_photos_and_captions(rng, tmp_path
     records = kc.prepare.records_of_arrow(tmp_path / "one")
     assert [len(x) for x in records.values()] == [1, 1, 1]  # by hash
     rows.remove_columns("captions").save_to_disk(tmp_path / "none")
-    with pytest.raises(kc.InputError, match="none has no column of captions: none of"):
+    with pytest.raises(kc.InputError, match="none has no column of captions, texts"):
         kc.prepare.records_of_arrow(tmp_path / "none")
+    datasets.DatasetDict({"part 1": rows}).save_to_disk(tmp_path / "parts")
+    with pytest.raises(kc.InputError, match="'part 1' should be called train, valid"):
+        kc.prepare.records_of_arrow(tmp_path / "parts")
 
 
 def test_files_of_nocaps_are_listed(tmp_path):

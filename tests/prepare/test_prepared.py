@@ -104,6 +104,10 @@ def test_all_of_a_split_may_be_skipped_but_not_all_examples(folder, tmp_path):
     assert len(list(kc.datasets.read(builder, "train"))) == 1
     with pytest.raises(kc.InputError, match="has no images for 'test'"):
         kc.datasets.read(builder, "test")
+    with pytest.raises(
+        kc.InputError, match=r"The split 'train\[:' of .* cannot be read"
+    ):
+        kc.datasets.read(builder, "train[:")
     with pytest.raises(kc.InputError, match=r"no examples: .*photo_2\.jpg cannot be"):
         kc.prepare.prepare_photos({"test": broken}, new_extractor(), tmp_path / "none")
 

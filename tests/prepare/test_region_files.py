@@ -79,6 +79,12 @@ def spoil_tsv(features, what):
         row[5] = text(np.full((1, DIM), np.nan))
     elif what == "box":
         row[4] = text([[0, 0, 2 * WIDTH, HEIGHT]])
+    elif what == "divided":
+        row[4] = text([[0, 0, 0.5, 1]])
+    elif what == "width and height":
+        row[4] = text([[150, 50, 50, 25]])
+    elif what == "vinvl":
+        rows[1] = [7, "{}"]
     return "".join("\t".join(map(str, row)) + "\n" for row in rows)
 
 
@@ -90,11 +96,17 @@ def spoil_tsv(features, what):
         ("count", r"num_boxes is 2, but there are 4 numbers of boxes"),
         ("nan", "has features that are not finite"),
         ("box", "has boxes that exceed the image"),
+        ("divided", "has boxes within one pixel: they should be in pixels"),
+        ("width and height", "without area: boxes should be x1, y1, x2, y2"),
+        ("vinvl", r"has 2 fields.* or VinVL's, whose \.lineidx should be beside it"),
     ],
 )
 def test_faults_of_a_tsv_are_named(features, tmp_path, what, message):
     path = tmp_path / "karpathy.tsv"
-    path.write_text(spoil_tsv(features, what))
+    path.write_text(spoil_tsv(features, what), "utf-8-sig")
+    assert (
+        kc.prepare.open_regions(path).ids[0] == IDS[0]
+    )  # a byte order mark is no text
     with pytest.raises(kc.InputError, match=message):
         kc.prepare.open_regions(path).read(7)
 
@@ -137,6 +149,14 @@ def test_records_without_a_valid_image_id_are_kept_as_problems(features, tmp_pat
         "line 5: ' ' is not an image id.",
         "line 6: '13 ...' is not an image id.",
     ]
+    listed = {"train": [kc.prepare.ListedImage("dog.jpg", "dog.jpg", ["A dog."])]}
+    message = r"\.tsv: captions are of 'dog.jpg' and so on, features of 42 and so on"
+    with pytest.raises(kc.InputError, match=message):
+        kc.prepare.prepare_regions(listed, [regions], tmp_path / "out")
+    path.write_text("image_id,features\n")
+    regions = kc.prepare.open_regions(path)
+    with pytest.raises(kc.InputError, match=r"tsv: .*line 1: 'image_id,features"):
+        kc.prepare.prepare_regions(listed, [regions], tmp_path / "out")
 
 
 def test_further_datasets_of_an_image_are_no_faults(features, tmp_path):
@@ -188,10 +208,11 @@ def test_a_readable_record_replaces_a_damaged_one(features, tmp_path, name):
 
 def test_ids_are_numbers_of_64_bits_or_names(features, tmp_path):
     ids = [2**63 - 1, "COCO_val2014_000000000042", "mine/dog.jpg", "0007", "9" * 20]
+    ids.append("000000000139.jpg")  # of COCO 2017
     record = features[7]
     path = write_tsv(tmp_path / "a.tsv", dict.fromkeys(ids, record))
     regions = kc.prepare.open_regions(path)
-    assert regions.ids == [2**63 - 1, 42, "mine/dog.jpg", 7, "9" * 20]
+    assert regions.ids == [2**63 - 1, 42, "mine/dog.jpg", 7, "9" * 20, 139]
     assert not regions.problems
 
 

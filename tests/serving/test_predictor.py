@@ -247,6 +247,12 @@ def test_a_wrong_record_is_one_sentence(of_objects, record, message):
         of_objects([{"photo": png((1, 1))}, record])
 
 
+@pytest.mark.parametrize("records", [{"photo": b""}, None])
+def test_records_are_a_list(of_objects, records):
+    with pytest.raises(kc.InputError, match="Records should be a list of dicts"):
+        of_objects(records)
+
+
 def test_a_photo_has_a_limit_of_pixels_before_it_is_decoded(of_objects):
     with pytest.raises(kc.InputError, match="record 0 has 416 x 208 pixels; at most"):
         of_objects.read({"photo": png(size=(208, 416))}, max_pixels=1000)

@@ -292,6 +292,10 @@ def test_mistakes_are_named(rng):
         SelfCritical(model, reward, "mean", samples=1)
     with pytest.raises(ValueError, match="dicts that hold references"):
         SelfCritical(model, reward).train_on_batch(as_tensors(random_images(rng)))
+    for wrong in (lambda *_: 0.5, lambda *_: ops.zeros(4), lambda *_: "good"):
+        trainer = SelfCritical(model, wrong, samples=2, max_length=3)
+        with pytest.raises(kc.InputError, match=r"^The reward .* each of 12 captions"):
+            trainer.train_on_batch(as_tensors(batch_of(rng)))
     for number in ("samples", "temperature", "max_length"):
         with pytest.raises(kc.InputError, match=f"`{number}`"):
             SelfCritical(model, reward, **{number: 0})

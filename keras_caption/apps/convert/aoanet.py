@@ -37,6 +37,7 @@ def convert_aoanet(
 def _sizes(options):
     """Returns the constructor arguments of a model with these options."""
     released = {
+        "caption_model": "aoa",
         "use_multi_head": 2,
         "multi_head_scale": 1,
         "mean_feats": 1,

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_caption.apps.objects.object_words import PATTERN, category_of
+from keras_caption.base.arguments import TextByImage, TextsByImage, check
 
 # Words for a colour, and the colour that they are counted as.
 WORDS = {
@@ -46,7 +47,12 @@ def colour_agreement(
         reference names too; the same share among pairs whose category has a colour in a
         reference, as people mention few of the colours they see; and the number of
         pairs.
+
+    Raises:
+        InputError: If captions or references are of another kind.
     """
+    check(TextByImage, captions=captions)
+    check(TextsByImage, references=references)
     right, judged, count = 0, 0, 0
     for image_id, caption in captions.items():
         referenced = set().union(*map(named_colours, references[image_id]))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from keras_caption.apps.objects.object_words import mentions
+from keras_caption.base.arguments import TextByImage, TextsByImage, check
 
 
 def named_objects(caption: str) -> set[str]:
@@ -31,7 +32,12 @@ def object_agreement(
         Precision, the share of categories named by captions that a person names too;
         and recall, the share of categories named by any person that captions name.
         Both are over the categories of all images together.
+
+    Raises:
+        InputError: If captions or references are of another kind.
     """
+    check(TextByImage, captions=captions)
+    check(TextsByImage, references=references)
     named = {i: named_objects(caption) for i, caption in captions.items()}
     referenced = {i: set().union(*map(named_objects, references[i])) for i in captions}
     both = sum(len(named[i] & referenced[i]) for i in captions)
@@ -59,9 +65,13 @@ def object_scores(
         objects nor named by a reference; and `CHAIR-s`, the share of captions with such
         a mention. The words of a category are ours, not those of the paper.
 
+    Raises:
+        InputError: If captions, references or objects are of another kind.
+
     Reference:
         Rohrbach et al., "Object Hallucination in Image Captioning", EMNLP 2018.
     """
+    check(Mapping, objects=objects)
     precision, recall = object_agreement(captions, references)
     total = hallucinated = with_hallucination = repeated = 0
     for image_id, caption in captions.items():

@@ -8,7 +8,7 @@ from keras_caption.base.errors import InputError
 from keras_caption.features import read_photo
 from keras_caption.formats.arrow_folder import captions_of, image_bytes, open_arrow
 from keras_caption.formats.skipped import report
-from keras_caption.formats.splits import SPLITS, splits_in, unclear
+from keras_caption.formats.splits import SPLITS, splits_in
 
 
 def records_of_arrow(
@@ -38,7 +38,10 @@ def records_of_arrow(
         captions = captions_of(folder, part, skipped)
         named = splits_in(part)
         if part and len(named) != 1:
-            raise unclear(f"{folder}, {part}", "has no split as a word of its name")
+            raise InputError(
+                f"{folder}: its part {part!r} should be called train, validation or "
+                "test."
+            )
         names = [f"{part or 'row'} {i}" for i in range(len(captions))]
         hashed = {} if part else split_by_hash(names)
         for i, (name, texts) in enumerate(zip(names, captions, strict=True)):

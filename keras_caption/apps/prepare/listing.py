@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from keras_caption.apps.prepare.matching import join_listings
+from keras_caption.apps.prepare.own_captions import SUFFIXES as OWN
 from keras_caption.base.errors import InputError
 from keras_caption.datasets.coco_objects import captions_of_tfds, read_tfds
 from keras_caption.formats.coco import list_coco_images, read_sizes
@@ -14,6 +15,7 @@ from keras_caption.formats.karpathy import is_karpathy, list_karpathy_images
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_image import ListedImage
 from keras_caption.formats.splits import given_splits, splits_in, unclear
+from keras_caption.formats.suffixes import unpacked_suffix
 
 TFDS_NAME = "coco_captions"
 
@@ -44,6 +46,13 @@ def list_images(
             twice, or the split of a file is unclear.
     """
     files = given_splits(path for path in paths if path != TFDS_NAME)
+    for path in files:
+        if unpacked_suffix(path) != ".json":
+            raise InputError(
+                f"{path} should be .json, of COCO's or Karpathy's format; with "
+                f"--photos, captions may be {', '.join(OWN)} or a folder of text files "
+                "too."
+            )
     karpathys = [path for path in files if is_karpathy(path)]
     for path, split in files.items() if karpathys else ():
         if split:

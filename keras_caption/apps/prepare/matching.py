@@ -100,10 +100,17 @@ def match(
             sources_of.setdefault(spelling.get(id_, id_), []).append(source)
     complete = sources_of.keys() & captioned.keys()
     if not complete:
-        raise InputError(
-            f"None of the {noun}s with captions is in "
-            f"{', '.join(str(source.path) for source in sources)}."
-        )
+        paths = ", ".join(str(source.path) for source in sources)
+        if not captioned:
+            why = "there are no captions"
+        elif sources_of:
+            why = (
+                f"captions are of {next(iter(captioned))!r:.60} and so on, features of "
+                f"{next(iter(sources_of))!r:.60} and so on"
+            )
+        else:
+            why = problems[0].rstrip(".") if problems else "it is empty"
+        raise InputError(f"None of the {noun}s with captions is in {paths}: {why}.")
     source_by_id = {}
     for id_, candidates in sources_of.items():
         source_by_id[id_], passed = choose(candidates, id_, captioned.get(id_), noun)

@@ -12,6 +12,7 @@ from keras_caption.formats.listed_video import ListedVideo
 from keras_caption.formats.msrvtt import list_msrvtt_videos
 from keras_caption.formats.msvd import is_msvd, list_msvd_videos
 from keras_caption.formats.splits import given_splits
+from keras_caption.formats.suffixes import unpacked_suffix
 from keras_caption.formats.vatex import Language, list_vatex_videos
 from keras_caption.formats.video_captions import list_captioned_videos
 
@@ -60,7 +61,7 @@ def reader_of(path: pathlib.Path) -> Callable:
     """Chooses the reader of a caption file by its content."""
     if is_msvd(path):
         return list_msvd_videos
-    content = read_json(path, object)
+    content = read_json(path, object) if unpacked_suffix(path) == ".json" else None
     if isinstance(content, dict) and "videos" in content:
         return list_msrvtt_videos
     if isinstance(content, list) and content:
