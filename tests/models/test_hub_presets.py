@@ -111,9 +111,10 @@ def test_values_of_colours_are_no_categories_of_a_card():
     names = [*kc.objects.CATEGORIES, "red"]
     model = types.SimpleNamespace(categories=names, output_limits=[], threshold=0)
     [limit] = limits_of(model)
-    assert limit.startswith("It sees objects of 80 categories and their colours, ")
+    sees = "By itself, it sees objects of"
+    assert limit.startswith(f"{sees} 80 categories and their colours, ")
     model.categories = ["star", "circle"]
-    assert limits_of(model)[0].startswith("It sees objects of 2 categories, ")
+    assert limits_of(model)[0].startswith(f"{sees} 2 categories, ")
 
 
 @pytest.fixture

@@ -387,7 +387,8 @@ def test_a_server_lives_while_its_models_load(tmp_path, capsys):
     (tmp_path / "adder.keras").touch()
     server = Server(logs=True)
     path = str(tmp_path / "adder.keras")
-    server.service.add("adder", path, load, later=True, log=server.log)
+    for name in "adder", "other":
+        server.service.add(name, path, load, later=True, log=server.log)
     port = free_port()
     root = f"http://127.0.0.1:{port}"
 
@@ -407,7 +408,8 @@ def test_a_server_lives_while_its_models_load(tmp_path, capsys):
         server.run(port=port, prepare=server.load)
         before, refused = asked.result()
     assert [answer.status_code for answer in before] == [200, 503, 200]
-    assert before[1].json()["error"] == "adder has no version."
+    waits = "There is no version of adder, other yet."
+    assert before[1].json()["error"] == waits
     assert before[2].json()["model_version_status"][0]["state"] == "LOADING"
     assert (refused.status_code, refused.json()["error"]) == (
         503,
