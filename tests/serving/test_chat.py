@@ -232,7 +232,7 @@ def test_galleries_of_ollama_are_answered(client):
             "generate",
             {**generate, "images": ["/etc/x.jpg"]},
             400,
-            "images[0] should be",
+            "images[0] should be base64, or",
         ),
         (
             "generate",
