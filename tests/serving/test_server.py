@@ -419,6 +419,22 @@ def test_a_server_lives_while_its_models_load(tmp_path, capsys):
     loading = [x for x in events if x["event"].startswith("version_")]
     assert [x["event"] for x in loading[:2]] == ["version_loading", "version_available"]
     assert loading[0]["path"] == path
+    # A signal ends the server while a model is loaded, without an error.
+    begun.clear()
+    go.clear()
+    server = Server()
+    server.service.add("adder", path, load, later=True)
+
+    def end():
+        assert begun.wait(30)
+        terminate_this_process()
+        until(lambda: server.service.models["adder"].is_closed)
+        go.set()
+
+    with ThreadPoolExecutor(1) as thread:
+        ended = thread.submit(end)
+        server.run(port=free_port(), prepare=server.load)
+        ended.result()
     server = Server()
     server.service.add("adder", path, lambda path: Fake("bad"), later=True)
     with pytest.raises(kc.InputError, match=r"cannot be served: Bad weights\."):
