@@ -20,7 +20,7 @@ objects are scored, and no photos are read:
 import numpy as np
 
 import keras_caption as kc
-from experiments.papers.finished import distinctions, find_runs, label_of, task_of
+from experiments.papers.finished import distinctions, find_runs, label_of
 from experiments.papers.sections import text_of
 from keras_caption.apps.objects.object_words import said_several, several_of_one
 from keras_caption.apps.prepare.listing import list_images
@@ -36,7 +36,7 @@ from keras_caption.commands.command_line import (
 from keras_caption.datasets.coco_objects import object_example
 from keras_caption.decoding import compile_function
 from keras_caption.formats.coco import read_instances
-from keras_caption.tasks import Captioning
+from keras_caption.tasks import Captioning, of_run
 
 BATCH_SIZE = 50
 SHOWN = ("BLEU-4", "METEOR", "CIDEr-D", "precision", "recall", "repeated")
@@ -70,7 +70,7 @@ def main(arguments):
         parser.error("--photos and --detector need each other")
     if options.detector is None and not options.instances:
         parser.error("name --detector, --instances, or both")
-    runs = [x for x in find_runs(options.runs).values() if task_of(x) is Captioning]
+    runs = [x for x in find_runs(options.runs).values() if of_run(x) is Captioning]
     runs = list(distinctions(runs))
     if not runs:
         raise kc.InputError("There is no finished run of a captioner.")

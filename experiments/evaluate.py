@@ -12,12 +12,11 @@ experiments/tables.py shows the scores in a separate table.
 import pathlib
 
 import keras_caption as kc
-from experiments.papers.finished import task_of
 from keras_caption.base.atomic import exclusive, write_json
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.runs import read_begun, read_config
 from keras_caption.models.members import are_same
-from keras_caption.tasks import Captioning
+from keras_caption.tasks import Captioning, of_run
 
 
 def main(arguments):
@@ -44,7 +43,7 @@ def score(folder, data, output_dir=None):
     if not (folder / "test_scores.json").exists():
         raise kc.InputError(f"{folder} holds no finished run.")
     run = read_config(folder)
-    if task_of(run) is not Captioning:
+    if of_run(run) is not Captioning:
         raise kc.InputError(
             f"{folder} holds no captioner: only captioners are scored on other data."
         )

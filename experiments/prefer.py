@@ -10,11 +10,11 @@ in their seed only share a row of means ± standard deviations. Chance is 50.
 """
 
 import keras_caption as kc
-from experiments.papers.finished import distinctions, find_runs, label_of, task_of
+from experiments.papers.finished import distinctions, find_runs, label_of
 from experiments.papers.sections import text_of
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.formats.caption_pairs import read_caption_pairs
-from keras_caption.tasks import Captioning
+from keras_caption.tasks import Captioning, of_run
 
 BATCH_SIZE = 50  # images
 
@@ -27,7 +27,7 @@ def main(arguments):
     options = parser.parse_intermixed_args(arguments)
     pairs = read_caption_pairs(options.pairs)
     runs = find_runs(options.runs).values()
-    runs = [run for run in runs if task_of(run) is Captioning]
+    runs = [run for run in runs if of_run(run) is Captioning]
     if not runs:
         raise kc.InputError("There is no finished run of a captioner.")
     rows = {}

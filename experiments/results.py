@@ -27,7 +27,6 @@ from experiments.papers.archives import (
     minutes_of,
     path_of,
 )
-from experiments.papers.finished import task_of
 from experiments.papers.plan import PLAN
 from experiments.papers.rows import rows_of
 from experiments.papers.sections import cell, scores_in_text, text_of, write_lines
@@ -36,6 +35,7 @@ from keras_caption.commands.command_line import Parser, start
 from keras_caption.evaluation import markdown_table
 from keras_caption.formats.runs import read_history
 from keras_caption.models.initializers import INITIALIZATION_VERSION
+from keras_caption.tasks import of_run
 
 FOLDER = RUNS.parent
 README = FOLDER.parents[1] / "README.md"
@@ -166,7 +166,7 @@ def lines_of(table, runs):
     for row in rows_of(table, runs):
         line = {"row": row.label}
         if row.runs:
-            metrics = dict.fromkeys([*task_of(row.runs[0]).metrics, "log_probability"])
+            metrics = dict.fromkeys([*of_run(row.runs[0]).metrics, "log_probability"])
             line |= {name: cell(row, name) for name in ("seeds", "parameters")}
             line |= dict.fromkeys(metrics, "") | scores_in_text(row, metrics)
             line |= {

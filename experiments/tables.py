@@ -36,7 +36,7 @@ import sys
 
 from keras_caption.papers import SELF_CRITICAL
 
-from experiments.papers.finished import distinctions, find_runs, label_of, task_of
+from experiments.papers.finished import distinctions, find_runs, label_of
 from experiments.papers.rows import (
     TABLES,
     Row,
@@ -56,6 +56,7 @@ from experiments.papers.sections import (
 )
 from keras_caption.base.errors import need_packages
 from keras_caption.commands.command_line import Parser, names, new_file, start
+from keras_caption.tasks import of_run
 
 
 def main(arguments):
@@ -86,11 +87,11 @@ def sections_of(datasets, tables):
     """Yields tables of runs: those of the papers, or one for each dataset."""
     if not tables:
         for dataset, runs in datasets.items():
-            metrics = task_of(runs[0]).metrics
+            metrics = of_run(runs[0]).metrics
             yield Section(dataset, metrics, rows_of_runs(runs), dataset=dataset)
     for table in tables:
         task, title = task_of_table(table), TABLES[table].title
-        ours = {name: x for name, x in datasets.items() if task_of(x[0]) is task}
+        ours = {name: x for name, x in datasets.items() if of_run(x[0]) is task}
         for dataset, runs in ours.items():
             rows = rows_of(table, runs)
             has_runs = any(row.runs for row in rows)

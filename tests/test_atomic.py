@@ -193,8 +193,9 @@ def test_a_file_system_without_locks_has_files_for_them(tmp_path, monkeypatch, n
 
 def test_errors_of_writing_name_the_file(tmp_path):
     path = tmp_path / "a.csv"
-    with pytest.raises(OSError, match=r"a\.csv"), naming(path):
-        raise OSError(28, "No space left on device")
+    full = r"^\[Errno 28\] No space left on device: '.*a\.csv'$"
+    with pytest.raises(OSError, match=full), naming(path):
+        raise OSError(28, "Can't write data (file write failed:\n, errno = 28)")
     with pytest.raises(OSError, match=r"a\.csv cannot be written: HDF"), naming(path):
         raise OSError("HDF5: write failed")
     with pytest.raises(OSError, match=r"^.*a\.csv is full$"), naming(path):

@@ -42,7 +42,7 @@ def find_runs(folders, needed=True):
         for path in sorted(begun):
             try:
                 run = read_finished(path)
-                task_of(run)
+                tasks.of_run(run)
             except InputError as error:
                 print(f"{path} is skipped: {error}", file=sys.stderr)
                 continue
@@ -63,11 +63,6 @@ def dataset_of(data, trained_on=None):
     if trained_on:
         name += f", trained on {dataset_of(trained_on)}"
     return name
-
-
-def task_of(run):
-    """The task of a run; the members of an ensemble have the same."""
-    return tasks.of_model(run["model"].split(" + ")[0])
 
 
 def distinctions(runs):
@@ -116,7 +111,7 @@ def built_in(run):
     """The settings of the built-in experiment of a run's model, a flat dict."""
     if "model" not in run["config"]:
         return {}  # an ensemble
-    name, task = run["config"]["model"]["name"], task_of(run)
+    name, task = run["config"]["model"]["name"], tasks.of_run(run)
     config = RUN | task.get_config(name)
     model = models.arguments(name)
     overrides = {key: x for key, x in config["model"].items() if key in model}

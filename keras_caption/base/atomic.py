@@ -128,9 +128,27 @@ def naming(
     except OSError as error:
         if error.errno and error.filename in (None, partial, str(partial)):
             error.filename = str(path)
+            error.strerror = os.strerror(error.errno)  # HDF5's own has several lines
         elif not error.errno and str(path) not in str(error):  # such as HDF5's
             raise OSError(f"{path} cannot be written: {error}") from error
         raise
+
+
+@contextlib.contextmanager
+def naming_tensorflows(path: str | os.PathLike) -> Iterator[None]:
+    """Makes errors of TensorFlow's files those of the operating system, see `naming`.
+
+    Args:
+        path: Path of the file or folder that a block writes to by TensorFlow.
+    """
+    import tensorflow as tf
+
+    try:
+        yield
+    except tf.errors.OpError as error:
+        full = isinstance(error, tf.errors.ResourceExhaustedError)
+        code = errno.ENOSPC if full else errno.EIO
+        raise OSError(code, os.strerror(code), str(path)) from error
 
 
 def keep_attributes(path: str | os.PathLike, partial: str | os.PathLike) -> None:

@@ -32,6 +32,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from keras_caption.base.errors import InputError
 from keras_caption.base.progress import report
 from keras_caption.commands import answer, caption, prepare
 from keras_caption.commands.command_line import (
@@ -66,6 +67,7 @@ SHOWN = 10  # kinds of faults that are printed
 # Warnings that Beam logs on the root logger: a part for Google Cloud is not installed,
 # and memory is not measured.
 MEANINGLESS = ("apitools not found", "Resource module is not available")
+LOGGERS = (None, "apache_beam.runners.common")  # the root's, and that of failed shards
 
 
 def make_parser() -> Parser:
@@ -83,13 +85,17 @@ def main(arguments: Sequence[str]) -> int:
         if task == "features"
         else functools.partial(answer_records, task)
     )
-    logging.getLogger().addFilter(is_meant)
+    for name in LOGGERS:
+        logging.getLogger(name).addFilter(is_meant)
     with continuing():
         return run(rest)
 
 
 def is_meant(record: logging.LogRecord) -> bool:
     """Whether a log record is of use to a user."""
+    _, error, _ = record.exc_info or (None, None, None)
+    if isinstance(error, InputError | OSError | KeyboardInterrupt):
+        return False  # the last line of the command says it
     return not record.getMessage().startswith(MEANINGLESS)
 
 

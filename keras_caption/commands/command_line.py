@@ -76,6 +76,12 @@ class Parser(argparse.ArgumentParser):
         options = super().parse_intermixed_args(*args, **kwargs)
         return self._checked(options)
 
+    def parse_known_intermixed_args(self, args=None, namespace=None):
+        # Python 3.11 would take names behind `--` for options.
+        if args and "--" in args:
+            return self.parse_known_args(args, namespace)
+        return super().parse_known_intermixed_args(args, namespace)
+
     def _checked(self, options):
         if self.check:
             self.check(options)

@@ -161,6 +161,8 @@ def main(arguments: Sequence[str]) -> None:
         server.load()
         models = server.service.models.values()
         versions = [x for model in models for x in model.versions.values()]
+        if not versions:  # a signal has ended the server meanwhile
+            return
         if options.detector and not any("photo" in x.model.reads for x in versions):
             raise InputError(f"No model takes --detector {options.detector}.")
         server.watch(options.poll)

@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras_caption.apps.objects import ObjectDetector, PhotoClassifier, SecondOpinion
 from keras_caption.apps.objects.lite_detector import write_description
 from keras_caption.base.arguments import Precision, check
-from keras_caption.base.atomic import replacing
+from keras_caption.base.atomic import naming_tensorflows, replacing
 from keras_caption.base.compilation import constant_shapes
 from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.base.progress import silent
@@ -262,7 +262,8 @@ def to_litert(
     module = tf.Module()
     module.model_variables = [variable.value for variable in model.variables]
     with tempfile.TemporaryDirectory() as folder:
-        tf.saved_model.save(module, folder, signatures={"tokens": function})
+        with naming_tensorflows(folder):
+            tf.saved_model.save(module, folder, signatures={"tokens": function})
         converter = tf.lite.TFLiteConverter.from_saved_model(
             folder, signature_keys=["tokens"]
         )

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_caption.base.atomic import replacing
+from keras_caption.base.atomic import naming_tensorflows, replacing
 from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.decoding import Decoding, DecodingOptions, with_decoding
 from keras_caption.export.endpoint import default_of
@@ -147,7 +147,7 @@ def export(
     module = tf.Module()
     module.model_variables = [variable.value for variable in model.variables]
     module.tokenizers = [tokenizer.trackables() for tokenizer in model.tokenizers]
-    with replacing(path, EXPORTED) as partial:
+    with replacing(path, EXPORTED) as partial, naming_tensorflows(path):
         tf.saved_model.save(module, str(partial), signatures=signatures)
         requests = {name: endpoint.example for name, endpoint in endpoints.items()}
         _write_warmup(partial, pathlib.Path(path).parent.name, requests)

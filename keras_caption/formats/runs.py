@@ -66,6 +66,7 @@ class Begun(TypedDict):
     member_objectives: NotRequired[list[str | None]]
     start: NotRequired[dict[str, str]]
     model: NotRequired[str]
+    preset: NotRequired[str]
     parameters: NotRequired[Annotated[int, Field(gt=0)] | None]
     trained_on: NotRequired[Dataset]
     commit: NotRequired[str | None]

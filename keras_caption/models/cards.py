@@ -240,8 +240,8 @@ def limits_of(model: keras.Model) -> list[str]:
         if tuple(categories[: len(CATEGORIES)]) == CATEGORIES != tuple(categories):
             count, colours = len(CATEGORIES), " and their colours"
         limits.append(
-            f"It sees objects of {count} categories{colours}, and nothing else of an "
-            "image."
+            f"By itself, it sees objects of {count} categories{colours}, and nothing "
+            "else of an image."
         )
     limits += model.output_limits
     if getattr(model, "threshold", 0):

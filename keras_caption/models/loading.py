@@ -30,6 +30,7 @@ ADDRESS = re.compile(
     r"hf://[\w.-]+/[\w.-]+|kaggle://[\w.-]+/[\w.-]+/keras/[\w.-]+(/\d+)?"
 )
 PACKAGES = {"hf": "huggingface_hub", "kaggle": "kagglehub"}  # clients of the hubs
+UNREACHED = "LocalEntryNotFoundError"  # error of the first one where no hub answers
 
 
 def file_of(path: str | os.PathLike) -> pathlib.Path:
@@ -203,5 +204,7 @@ def _find_in_hub(preset: str, name: str) -> pathlib.Path:
 
     try:
         return pathlib.Path(get_file(preset, name))
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if type(error.__cause__).__name__ == UNREACHED:
+            raise ConnectionError from None
         raise InputError(f"There is no file {name} in the preset {preset}.") from None

@@ -4,6 +4,8 @@ A task is a subclass of `keras_caption.training.Task` and an entry of `TASKS`. N
 imports another.
 """
 
+from typing import Any
+
 from keras_caption.base.errors import need_model
 from keras_caption.tasks.captioning import Captioning
 from keras_caption.tasks.question_answering import QuestionAnswering
@@ -30,3 +32,17 @@ def of_model(name: str) -> type[Task]:
     task_of = {preset: task for task in TASKS.values() for preset in task.presets()}
     need_model(name, task_of)
     return task_of[name]
+
+
+def of_run(run: dict[str, Any]) -> type[Task]:
+    """The task of a run: not of its model's name, which a user may have chosen.
+
+    Args:
+        run: dict, as `keras_caption.formats.runs.read_config` returns it.
+
+    Raises:
+        InputError: As `of_model`.
+    """
+    model = run["config"].get("model", {})  # of an ensemble none is recorded
+    preset = model.get("name") or run.get("preset")
+    return of_model(preset or run["model"].split(" + ")[0])  # ensembles of 0.2.0

@@ -1,6 +1,3 @@
-import contextlib
-import errno
-import os
 import pathlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_caption.base.atomic import write_json
+from keras_caption.base.atomic import naming_tensorflows, write_json
 from keras_caption.base.compilation import PATIENCE
 from keras_caption.base.errors import InputError
 from keras_caption.base.progress import progress
@@ -269,11 +266,11 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
         self.summaries = summaries
 
     def on_train_begin(self, logs=None):
-        with self._os_errors():
+        with naming_tensorflows(self.log_dir):
             super().on_train_begin(logs)
 
     def on_epoch_end(self, epoch, logs=None):
-        with self._os_errors():
+        with naming_tensorflows(self.log_dir):
             super().on_epoch_end(epoch, logs)
             with self._train_writer.as_default(epoch):
                 for name, value in self.summaries(model_of(self.model)).items():
@@ -282,20 +279,8 @@ class TensorBoardLogs(keras.callbacks.TensorBoard):
             self._train_writer.flush()
 
     def on_train_end(self, logs=None):
-        with self._os_errors():
+        with naming_tensorflows(self.log_dir):
             super().on_train_end(logs)
-
-    @contextlib.contextmanager
-    def _os_errors(self):
-        """Converts TensorFlow's errors to `OSError`, which names the folder."""
-        import tensorflow as tf
-
-        try:
-            yield
-        except tf.errors.OpError as error:
-            full = isinstance(error, tf.errors.ResourceExhaustedError)
-            code = errno.ENOSPC if full else errno.EIO
-            raise OSError(code, os.strerror(code), str(self.log_dir)) from error
 
 
 def write_summary(name: str, value: str | np.ndarray) -> None:

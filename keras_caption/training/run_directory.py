@@ -87,6 +87,7 @@ def describe(
             versions.pop() if len(versions) == 1 else None
         )
     if objective == "ensemble":
+        description["preset"] = config["model"]["name"]  # its task is the members'
         of_members = earlier[len(starts) :]
         description["member_objectives"] = [x.get("objective") for x in of_members]
     return description

@@ -1,9 +1,11 @@
 """The command `bulk` on Beam's local runner, as a person runs it."""
 
+import errno
 import gzip
 import importlib.util
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from yolox_file import photo, white_yolox
 
 import keras_caption as kc
 from keras_caption.apps.bulk.answers import Answers
+from keras_caption.apps.bulk.files import HashedFile
 from keras_caption.apps.bulk.shards import size_of_shards
 from keras_caption.commands import main
 from keras_caption.datasets import registry
@@ -124,7 +127,7 @@ main(sys.argv[1:])
 
 
 def test_mixed_inputs_are_captioned_killed_and_resumed(
-    folder, tmp_path, capsys, monkeypatch
+    folder, tmp_path, capsys, caplog, monkeypatch
 ):
     model = f"--model={folder / 'captioner.keras'}"
     model = [model, f"--detector={folder / 'yolox.keras'}"]
@@ -166,6 +169,23 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
         patch.setattr(Job, "load", None)  # nothing to do needs no model
         code, again, _ = call(capsys, "caption", *options)
     assert (again, begun) == (printed, [])
+
+    # A full disk ends the job in one sentence, which names the file.
+    def write(file, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    kept[0].rename(output / "aside")
+    with monkeypatch.context() as patch:
+        patch.setattr(HashedFile, "write", write)
+        code, _, _ = call(capsys, "caption", *options)
+    (output / "aside").rename(kept[0])
+    assert code == (
+        "error: The pipeline failed: OSError: [Errno 28] No space left on device: "
+        f"'{kept[0]}'; rerun the same command to resume."
+    )
+    assert "Traceback" not in caplog.text
+    assert not [*output.rglob("*.partial")]
+    begun.clear()
 
     # A shard that a full disk has cut is written again, and one with another byte.
     cut, other = kept
@@ -238,6 +258,7 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     for wrong, message in (
         ([*options, "--beam_size=3"], "was begun with other inputs, another model"),
         ([*options, "--n_best=0"], "--n_best"),
+        ([*options, f"--output={output}/"], f"{output}/ is a folder: name the begin"),
         ([folder / "gone", *model], "No file is called"),
         ([*options, "--direct_workers=2"], "no option --direct_workers"),
         ([*options, "--direct_num_workers=x"], "options are --name=value"),

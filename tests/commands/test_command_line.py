@@ -192,6 +192,18 @@ def test_arguments_are_checked_before_anything_else(tmp_path, capsys):
         assert message in end.value.code
 
 
+def test_names_behind_two_dashes_may_begin_with_one():
+    parser = command_line.Parser("a", "b")
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--flag")
+    for given, files in (
+        (["--", "-x.jpg"], ["-x.jpg"]),
+        (["--flag=1", "a.jpg", "--", "-x.jpg"], ["a.jpg", "-x.jpg"]),
+        (["a.jpg", "--flag=1", "b.jpg"], ["a.jpg", "b.jpg"]),
+    ):
+        assert parser.parse_intermixed_args(given).files == files
+
+
 def test_much_that_is_skipped_is_counted_and_listed(tmp_path, capsys):
     output = tmp_path / "captions.csv"
     path = tmp_path / "captions.csv.skipped.csv"

@@ -22,7 +22,7 @@ from conftest import PROJECT
 import keras_caption as kc
 from keras_caption.apps.report.tasks import captioning
 from keras_caption.base.atomic import exclusive
-from keras_caption.commands import COMMANDS, main, run
+from keras_caption.commands import COMMANDS, main, report, run
 from keras_caption.evaluation import metric
 from keras_caption.models.initializers import INITIALIZATION_VERSION
 from keras_caption.training.commit import commit
@@ -262,7 +262,7 @@ def test_a_saved_model_is_trained_on_other_data(folder, call, monkeypatch):
     monkeypatch.setattr(kc.serving, "export", lambda *_, **options: None)
     sizes = {"num_layers": 1, "model_dim": 8, "num_heads": 2, "feedforward_dim": 8}
     vocabulary = kc.text.Vocabulary(["a", "cat"])
-    start = kc.models.create("ngsan", vocabulary=vocabulary, region_dim=80, **sizes)
+    start = kc.models.NGSAN(vocabulary, region_dim=80, name="mine", **sizes)
     start.save(folder / "start.keras")
     options = [f"--start_from={folder / 'start.keras'}", "--epochs=1"]
     done = call("tuned", *options, "--config.training.learning_rate=1e-12")
@@ -276,6 +276,12 @@ def test_a_saved_model_is_trained_on_other_data(folder, call, monkeypatch):
     begun = json.loads((folder / "tuned" / "config.json").read_text())
     assert [*begun["start"]] == [str(folder / "start.keras")]
     assert begun["initialization_version"] is None  # nothing says how it began
+    # Its name is no preset's.
+    members = f"{folder / 'start.keras'},{folder / 'tuned' / 'best.keras'}"
+    done = call("of_mine", f"--ensemble={members}")
+    assert done.returncode == 0, done.stderr
+    assert "| mine + mine " in done.stdout
+    report.main([str(folder / "of_mine"), str(folder / "tuned")])
 
 
 def test_a_run_is_not_resumed_with_other_values(folder, call):

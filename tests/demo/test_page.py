@@ -106,7 +106,9 @@ def test_every_tab_answers(address, browser, tmp_path):
     opacities = "boxes => boxes.map(box => getComputedStyle(box).opacity)"
     before = result.locator(".box").evaluate_all(opacities)
     limits = panel.locator(".kc-limits").inner_text()
-    assert "one: It sees objects of 80 categories, and nothing else" in limits
+    sees = "By itself, it sees objects of 80 categories, and nothing else of an image."
+    assert f"one: {sees}" in limits
+    assert "second opinion" not in limits
     first = result.locator("fieldset label").first
     assert first.inner_text() in WORDS
     first.hover()
@@ -302,10 +304,23 @@ def test_the_command_shows_saved_models(tmp_path, monkeypatch):
 
     shown = []
     monkeypatch.setattr("keras_caption.demo.launch", lambda *call: shown.append(call))
-    tokenizer = kc.text.WordTokenizer(WORDS)
+    words = kc.text.Vocabulary(WORDS)
+    categories = list(kc.objects.CATEGORIES)
+    sizes = tiny("ngsan", region_dim=80, num_layers=1)
     path = tmp_path / "tiny.keras"
-    kc.models.TransformerTranslator(tokenizer, tokenizer, **SIZES).save(path)
-    demo.main([str(path), "--port", "7999"])
-    [(page, *address)] = shown
-    assert address == ["127.0.0.1", 7999]
-    assert "tiny" in str(page.config)
+    kc.models.create("ngsan", vocabulary=words, categories=categories, **sizes).save(
+        path
+    )
+    white_yolox(image_size=None).save(tmp_path / "yolox.keras")
+    command = [str(path), "--port", "7999", f"--detector={tmp_path / 'yolox.keras'}"]
+    adds = "adds finer names, things and places to its captions"
+    for more, opinion in (
+        (["--second_opinion"], True),
+        (["--second_opinion", "--no-details"], False),
+        (["--no-second_opinion"], False),
+    ):
+        demo.main([*command, *more])
+        page, *address = shown.pop()
+        assert address == ["127.0.0.1", 7999]
+        assert "tiny" in str(page.config)
+        assert (adds in str(page.config)) == opinion

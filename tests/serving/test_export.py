@@ -489,11 +489,11 @@ def test_failed_export_leaves_the_previous_one(
         return {"features": generation_endpoints(model, decoding)["greedy"]}
 
     def full_disk(*args):
-        raise OSError("No space left on device")
+        raise tf.errors.ResourceExhaustedError(None, None, "x; No space left [Op:y]")
 
     monkeypatch.setattr(module, "endpoints_of", only_greedy)
     monkeypatch.setattr(module, "_write_warmup", full_disk)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=rf"No space left on device: '{path}'$"):
         kc.serving.export(captioner, path, max_length=4)
     assert (path / "saved_model.pb").read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == ["1"]

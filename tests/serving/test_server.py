@@ -387,7 +387,8 @@ def test_a_server_lives_while_its_models_load(tmp_path, capsys):
     (tmp_path / "adder.keras").touch()
     server = Server(logs=True)
     path = str(tmp_path / "adder.keras")
-    server.service.add("adder", path, load, later=True, log=server.log)
+    for name in "adder", "other":
+        server.service.add(name, path, load, later=True, log=server.log)
     port = free_port()
     root = f"http://127.0.0.1:{port}"
 
@@ -407,7 +408,8 @@ def test_a_server_lives_while_its_models_load(tmp_path, capsys):
         server.run(port=port, prepare=server.load)
         before, refused = asked.result()
     assert [answer.status_code for answer in before] == [200, 503, 200]
-    assert before[1].json()["error"] == "adder has no version."
+    waits = "There is no version of adder, other yet."
+    assert before[1].json()["error"] == waits
     assert before[2].json()["model_version_status"][0]["state"] == "LOADING"
     assert (refused.status_code, refused.json()["error"]) == (
         503,
@@ -417,6 +419,22 @@ def test_a_server_lives_while_its_models_load(tmp_path, capsys):
     loading = [x for x in events if x["event"].startswith("version_")]
     assert [x["event"] for x in loading[:2]] == ["version_loading", "version_available"]
     assert loading[0]["path"] == path
+    # A signal ends the server while a model is loaded, without an error.
+    begun.clear()
+    go.clear()
+    server = Server()
+    server.service.add("adder", path, load, later=True)
+
+    def end():
+        assert begun.wait(30)
+        terminate_this_process()
+        until(lambda: server.service.models["adder"].is_closed)
+        go.set()
+
+    with ThreadPoolExecutor(1) as thread:
+        ended = thread.submit(end)
+        server.run(port=free_port(), prepare=server.load)
+        ended.result()
     server = Server()
     server.service.add("adder", path, lambda path: Fake("bad"), later=True)
     with pytest.raises(kc.InputError, match=r"cannot be served: Bad weights\."):
@@ -1071,6 +1089,6 @@ def test_an_address_that_is_taken_is_one_sentence(tmp_path):
     server = serve(tmp_path)
     with (
         server.serving() as url,
-        pytest.raises(kc.InputError, match="cannot be served: Address already in use"),
+        pytest.raises(kc.InputError, match=r"be served: Address already in use\.$"),
     ):
         server.run(port=int(url.rpartition(":")[2]))

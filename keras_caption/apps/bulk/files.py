@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
+from keras_caption.base.atomic import naming
 from keras_caption.base.errors import InputError
 from keras_caption.formats.faults import reason_of, refuse_pipe
 from keras_caption.formats.folders import HIDDEN, existing_path, is_hidden, list_files
@@ -109,11 +110,12 @@ def replacing_file(path: str, folder: str) -> Iterator[HashedFile]:
     name = path.rpartition("/")[2]
     partial = f"{folder}/{name}.{uuid.uuid4().hex[:12]}.partial"
     try:
-        with FileSystems.create(partial, compression_type=PLAIN) as file:
-            yield HashedFile(file)
-        if FileSystems.exists(path):  # some file systems do not replace files
-            FileSystems.delete([path])
-        FileSystems.rename([partial], [path])
+        with naming(path, partial):
+            with FileSystems.create(partial, compression_type=PLAIN) as file:
+                yield HashedFile(file)
+            if FileSystems.exists(path):  # some file systems do not replace files
+                FileSystems.delete([path])
+            FileSystems.rename([partial], [path])
     except BaseException:
         delete([partial])
         raise

@@ -3,6 +3,7 @@ import contextlib
 import dataclasses
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -33,6 +34,7 @@ from keras_caption.formats.model_files import model_file, reads_clips
 # Beam's local runner. `DirectRunner` would download another runner first.
 LOCAL = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 NAMESPACE = "keras_caption"
+WHERE = re.compile(r" \[while running '.*'\]")  # the step that Beam adds to errors
 
 
 class ShardHandler(ModelHandler):
@@ -106,6 +108,11 @@ def run(
         InputError: If an input, an option or the model is wrong, or files of the prefix
             have another source.
     """
+    if prefix.endswith("/"):
+        raise InputError(
+            f"{prefix} is a folder: name the beginning of its files too, such as "
+            f"{prefix}all."
+        )
     beam_options = pipeline_options(options)
     with contextlib.ExitStack() as stack:
 
@@ -163,9 +170,9 @@ def execute(items: list, handler: ModelHandler, options: PipelineOptions) -> Non
             _ = batches | "Answer" >> RunInference(handler.with_no_batching())
     except Exception as error:
         *_, last = str(error).strip().splitlines() or [type(error).__name__]
+        reason = WHERE.sub("", last).rstrip(".")
         raise OSError(
-            f"The pipeline failed: {last.rstrip('.')}; rerun the same command to "
-            "resume."
+            f"The pipeline failed: {reason}; rerun the same command to resume."
         ) from error
 
 

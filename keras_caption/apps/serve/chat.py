@@ -192,6 +192,6 @@ def photo_of(place: str, image: str) -> bytes:
         if DATA.match(image):
             raise
         raise InputError(
-            f"{place} should be a data URI, data:image/jpeg;base64,...: no address is "
-            "fetched."
+            f"{place} should be base64, or a data URI, data:image/jpeg;base64,...: no "
+            "address is fetched."
         ) from None

@@ -17,6 +17,8 @@ from keras_caption.apps.serve.chat import (
     read_body,
 )
 
+# The release whose forms these are: clients ask for it, and some refuse earlier ones.
+RELEASE = "0.6.4"  # the first whose `/api/show` says what a model can do
 LATEST = ":latest"  # the tag that clients add to a name without one
 EPOCH = "1970-01-01T00:00:00Z"  # the time of models of which none is known
 DETAILS = {

@@ -49,6 +49,7 @@ POST /v1/chat/completions           OpenAI's form, with an image as a data URI
 POST /v1/responses                  OpenAI's newer form
 POST /api/generate, /api/chat       Ollama's form, with an image in base64
 GET  /api/tags, POST /api/show      the models, and one of them, in Ollama's form
+GET  /api/version                   the release of Ollama whose forms these are
 GET  /healthz, /readyz, /metrics    whether it lives, whether all models are loaded, and
                                     numbers for Prometheus
 
@@ -153,6 +154,7 @@ class Rest:
             "/metrics": self.measured,
             "/v1/models": self.listed,
             "/api/tags": self.tags,
+            "/api/version": self.version,
             "/docs": self.help,
             "": self.help,
         }
@@ -183,7 +185,8 @@ class Rest:
         models = self.service.models.values()
         missing = [model.name for model in models if not model.versions]
         if missing or not models:
-            waits = f"{missing[0]} has no version." if missing else "There is no model."
+            waits = f"There is no version of {', '.join(missing)} yet."
+            waits = waits if missing else "There is no model."
             return to_response(503, {"error": waits})
         return to_response(200, {"status": "ready"})
 
@@ -202,6 +205,10 @@ class Rest:
         """Lists the models in Ollama's form."""
         self._check_token(request)
         return to_response(200, ollama.tags(self.service.models))
+
+    async def version(self, request: Request) -> Response:
+        """Names the release of Ollama that clients may take the server for."""
+        return to_response(200, {"version": ollama.RELEASE})
 
     async def help(self, request: Request) -> Response:
         return Response(HELP, media_type="text/plain; charset=utf-8")

@@ -320,7 +320,8 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = getattr(error, "strerror", None) or str(error)
+        reason = reason.partition(" (while ")[0]  # Python adds the address
         address = url_of(host, port).removeprefix("http://")
         raise InputError(f"{address} cannot be served: {reason}.") from None
 

@@ -299,13 +299,13 @@ class Service:
 
 
 def load_first(model: ServedModel) -> None:
-    """Loads the versions of a model.
+    """Loads the versions of a model; one that is closed meanwhile has none.
 
     Raises:
         InputError: If no version can be loaded.
     """
     model.update()
-    if not model.versions:
+    if not (model.versions or model.is_closed):
         *_, reason = [status.message for status in model.statuses.values()]
         raise InputError(f"{model.path} cannot be served: {reason}.")
 

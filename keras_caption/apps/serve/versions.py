@@ -88,7 +88,7 @@ class ServedModel:
         # From version to the state of files that cannot be loaded.
         self._failed: dict[int, Any] = {}
         self._lock = threading.Lock()  # of `update`
-        self._is_closed = False
+        self.is_closed = False
         is_local = "://" not in path and path not in built_in.models()
         if is_local and not pathlib.Path(path).exists():
             raise InputError(
@@ -137,7 +137,7 @@ class ServedModel:
 
         A version that is still being loaded is dropped.
         """
-        self._is_closed = True
+        self.is_closed = True
         for number in list(self.versions):
             self._remove(number)
 
@@ -174,7 +174,7 @@ class ServedModel:
             self.statuses[number] = Status("END", "INVALID_ARGUMENT", reason)
             self.log("version_failed", model=self.name, version=number, reason=reason)
             return False
-        if self._is_closed:
+        if self.is_closed:
             return False
         version = Version(number, model, self.make_batcher(model))
         self.versions = {**self.versions, number: version}

@@ -37,7 +37,7 @@ class RunRecord:
     @property
     def kind(self) -> type[Task]:
         """The class of the run's task; all members of an ensemble have the same."""
-        return tasks.of_model(self.description["model"].split(" + ")[0])
+        return tasks.of_run(self.description)
 
     @property
     def name(self) -> str:

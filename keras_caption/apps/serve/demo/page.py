@@ -14,6 +14,7 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
+from keras_caption.apps.objects import SecondOpinion
 from keras_caption.apps.serve import Limits, Prediction, Predictor
 from keras_caption.apps.serve.demo import views
 from keras_caption.apps.serve.demo.proxies import without_proxies
@@ -85,6 +86,9 @@ EXAMPLES = {
         ["astronaut", "How many people are there?"],
     ],
 }
+OPINION = (
+    "A second opinion on the photo adds finer names, things and places to its captions."
+)
 KEPT = (
     f"{MAX_BYTES // 2**20} MB; uploads are removed after {KEPT_SECONDS // 60} minutes."
 )
@@ -273,9 +277,14 @@ def example_values(values: list[str]) -> list[str] | str:
 
 
 def limits(predictor: Predictor) -> list[str]:
-    """Limits of the models of a predictor, a list of sentences."""
-    members = getattr(predictor.model, "members", [predictor.model])
-    return list(dict.fromkeys(x for member in members for x in limits_of(member)))
+    """Limits of a predictor, and what else its captions have: a list of sentences."""
+    model = predictor.model
+    members = getattr(model, "members", [model])
+    sentences = [x for member in members for x in limits_of(member)]
+    has_opinion = isinstance(model.extractor, SecondOpinion)
+    if has_opinion and predictor.details and not isinstance(model, Answering):
+        sentences.append(OPINION)
+    return list(dict.fromkeys(sentences))
 
 
 def photo() -> gr.Image:
