@@ -19,10 +19,12 @@ import pytest
 import tensorflow as tf
 from conftest import PROJECT, tiny
 from keras_caption.papers import TABLES as PAPERS
+from yolox_file import white_yolox
 
 import keras_caption as kc
 from experiments import claims, results
 from experiments.papers.plan import PLAN
+from keras_caption.apps.objects import detectors
 from keras_caption.commands import COMMANDS, command_line, configuration, run_arguments
 from keras_caption.datasets.registry import DATASETS
 from keras_caption.models.attention import GATES
@@ -259,9 +261,8 @@ kc.models.create("ngsan", vocabulary_size=9).save("transformer.keras")
     'Path("photo.jpg").read_bytes()': """
 import pathlib
 from PIL import Image
-from yolox_file import photo, white_yolox
+from yolox_file import photo
 Image.fromarray(photo(416, 208, [(1, 1)])).save("photo.jpg")
-white_yolox(image_size=None).save("yolox_nano.keras")
 words = kc.text.WordTokenizer(["ein", "Hund"])
 kc.models.create("transformer_tiny", source=words, target=words).save("en_de.keras")
 """,
@@ -296,7 +297,10 @@ def snippets(page, language):
 
 @pytest.fixture
 def quickly(monkeypatch):
-    """Small models, few steps and tokens, and no graphs, whose compilation is slow."""
+    """Small models, few steps and tokens, and no graphs, whose compilation is slow.
+
+    The detector YOLOX-Nano is another network, which no test downloads.
+    """
     create, fit = kc.models.create, keras.Model.fit
 
     def create_small(name, **options):
@@ -312,6 +316,10 @@ def quickly(monkeypatch):
             options["steps_per_epoch"] = 1
         return fit(model, *args, **options)
 
+    monkeypatch.setattr(detectors, "download_yolox", lambda: None)
+    monkeypatch.setattr(
+        detectors, "convert_yolox", lambda _: white_yolox(16, 1.0, None)
+    )
     monkeypatch.setattr(kc.models, "create", create_small)
     monkeypatch.setattr(keras.Model, "fit", fit_shortly)
     tf.config.run_functions_eagerly(True)

@@ -2,7 +2,7 @@ r"""Captions, translates or answers any number of records on Apache Beam.
 
     keras-caption bulk caption photos/ 'more/*.tar' --output captions/all
     keras-caption bulk translate MODEL news.jsonl --output news/de --format parquet
-    keras-caption bulk answer questions.csv --output answers/all --detector yolox.keras
+    keras-caption bulk answer questions.csv --output answers/all --detector yolox_nano
     keras-caption bulk caption gs://bucket/photos --output gs://bucket/captions/all \
         --runner=DataflowRunner --project=mine --region=europe-west1
     keras-caption bulk features --photos images --captions dataset_coco.json \

@@ -12,12 +12,14 @@ r"""Converts checkpoints of other code to Keras.
     keras-caption convert joeynmt models/en_de --output en_de.keras
     keras-caption convert nanodet nanodet-plus-m-1.5x_416_int8.param \
         --output nanodet.keras
+    keras-caption convert yolox yolox_nano.onnx --output yolox_nano.keras
 
 writes a model for `keras.models.load_model`. MCAN's code builds `token_to_ix` in every
 run: save it in the run of the training, with `json.dump`. `transformer` and `updown`
 are models of Luo's ImageCaptioning.pytorch; `marian` is a folder of Hugging Face's
-MarianMT, and `joeynmt` the folder of a training by JoeyNMT. `nanodet` is a detector in
-ncnn's files, float or int8, for --detector.
+MarianMT, and `joeynmt` the folder of a training by JoeyNMT. `nanodet` and `yolox` are
+detectors for --detector, in ncnn's files, float or int8, and in a file of ONNX as
+YOLOX's `export_onnx.py` writes it.
 """
 
 import argparse
@@ -34,8 +36,8 @@ def make_parser() -> Parser:
     parser.add_argument("model", choices=[*CONVERTERS])
     parser.add_argument(
         "checkpoint",
-        help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors; .param of ncnn; or a "
-        "folder",
+        help=".pth, .pt or .pkl of PyTorch, .npz or .safetensors; .param of ncnn; "
+        ".onnx; or a folder",
     )
     parser.add_argument(
         "--infos", help="aoanet, transformer, updown: infos_*.pkl, or JSON of it"
@@ -140,6 +142,12 @@ def nanodet(options: argparse.Namespace) -> tuple[Any, str]:
     return model, f"{model.output_shape[1]:,} cells"
 
 
+def yolox(options: argparse.Namespace) -> tuple[Any, str]:
+    """Converts a YOLOX in a file of ONNX."""
+    model = kc.convert.convert_yolox(pathlib.Path(options.checkpoint))
+    return model, f"{model.output_shape[1]:,} cells"
+
+
 # From a name to a function, its required options and its optional ones.
 CONVERTERS = {
     "aoanet": (aoanet, ["infos"], []),
@@ -149,4 +157,5 @@ CONVERTERS = {
     "joeynmt": (joeynmt, [], []),
     "mcan": (mcan, ["tokens", "answers"], ["num_heads"]),
     "nanodet": (nanodet, [], []),
+    "yolox": (yolox, [], []),
 }

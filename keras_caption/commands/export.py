@@ -1,12 +1,12 @@
 r"""Exports a saved model for another program.
 
     keras-caption export runs/ngsan --output exports/ngsan
-    keras-caption export saved_models/ngsan_coco.keras --detector yolox.keras \
+    keras-caption export saved_models/ngsan_coco.keras --detector yolox_nano \
         --output exports/ngsan_coco
     keras-caption export runs/multi30k --output engine --format ctranslate2 \
         --precision int8
     keras-caption export saved_models/ngsan_coco.keras --output captioner --format onnx
-    keras-caption export ngsan_coco --detector yolox.keras --output captioner \
+    keras-caption export ngsan_coco --detector yolox_nano --output captioner \
         --format litert --precision int8 --compare photos
 
 writes a model of any task as a SavedModel for TensorFlow Serving, see

@@ -19,7 +19,7 @@ of third-party features
 of photos and questions about them
 
     keras-caption prepare --photos images --questions vqa_v2 cocoqa.json \
-        --backbone coloured_objects --detector yolox_nano.keras \
+        --backbone coloured_objects --detector yolox_nano \
         --output_dir prepared/questions
 
 and of videos

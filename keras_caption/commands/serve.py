@@ -1,6 +1,6 @@
 r"""Serves models over HTTP.
 
-    keras-caption serve saved_models/ngsan_coco.keras --detector yolox_nano.keras
+    keras-caption serve saved_models/ngsan_coco.keras --detector yolox_nano
     curl --data-binary @photo.jpg localhost:8501/v1/models/ngsan_coco:answer
 
 A MODEL is a .keras file, the folder of a run, a preset, or an export, which needs
@@ -20,7 +20,7 @@ answers when it is loaded.
 line replace or extend them:
 
     models: [ngsan_coco, answers=mcan_photos]
-    detector: yolox_nano.keras
+    detector: yolox_nano
     host: 0.0.0.0
     token: ["@/run/secrets/one", "@/run/secrets/two"]
 

@@ -1,14 +1,15 @@
-"""YOLOX networks of ONNX on LiteRT, written without TensorFlow."""
+"""YOLOX networks of ONNX, on LiteRT without TensorFlow, and in Keras."""
 
 import hashlib
 
 import numpy as np
 import onnx_detectors
 import pytest
-from keras_caption.objects import EngineDetector, LiteDetector
+from keras_caption.objects import EngineDetector, LiteDetector, Yolox, load_detector
 
 import keras_caption as kc
 from keras_caption.apps.objects import yolox_download
+from keras_caption.commands import main
 from keras_caption.export import engine_cache
 
 pytest.importorskip("ai_edge_litert")
@@ -30,17 +31,25 @@ def network(tmp_path, rng):
     return onnx_detectors.write(path, *onnx_detectors.yolox_network(rng))
 
 
-def test_a_yolox_of_onnx_finds_the_same_on_litert(network, cache, rng):
-    lite = LiteDetector(engine_cache.detector_of(str(network)), confidence=0.05)
-    expected = EngineDetector(network, confidence=0.05)
+def test_a_yolox_of_onnx_finds_the_same(network, cache, rng, tmp_path, capsys):
+    output = tmp_path / "yolox.keras"
+    with pytest.raises(SystemExit, match=r"^$"):
+        main(["convert", "yolox", str(network), f"--output={output}"])
+    assert "84 cells" in capsys.readouterr().out
     photos = rng.integers(0, 256, (2, 50, 64, 3)).astype("uint8")
-    found = lite(lite.to_pixels([*photos]))
-    of_keras = expected(expected.to_pixels([*photos]))
-    count = found["boxes"].shape[1]
-    assert count > 5
-    for name, values in found.items():
-        np.testing.assert_allclose(values, of_keras[name][:, :count], atol=1e-5)
-    assert not np.any(of_keras["scores"][:, count:])
+
+    def find(detector):
+        found = detector(detector.to_pixels([*photos]))
+        return {name: np.asarray(x) for name, x in found.items()}
+
+    expected = find(EngineDetector(network, confidence=0.05))
+    lite = LiteDetector(engine_cache.detector_of(str(network)), confidence=0.05)
+    for found in find(lite), find(load_detector(str(output), confidence=0.05)):
+        count = found["boxes"].shape[1]
+        assert count > 5
+        for name, values in found.items():
+            np.testing.assert_allclose(values, expected[name][:, :count], atol=1e-5)
+        assert not np.any(expected["scores"][:, count:])
 
 
 def test_a_download_is_compared_with_its_digest(network, cache, monkeypatch, capsys):
@@ -49,7 +58,8 @@ def test_a_download_is_compared_with_its_digest(network, cache, monkeypatch, cap
     monkeypatch.setattr(yolox_download, "SHA_256", digest)
     file = engine_cache.detector_of("yolox_nano")
     assert engine_cache.detector_of("yolox_nano") == file
-    assert isinstance(kc.objects.load_detector("yolox_nano"), EngineDetector)
+    detector = load_detector("yolox_nano")
+    assert (type(detector), detector.image_size) == (Yolox, 64)
     assert capsys.readouterr().err.count("Downloading yolox_nano, 3.7 MB") == 1
     [kept] = (cache / "detectors").iterdir()
     (kept / network.name).write_bytes(b"")  # is not whole: downloaded anew

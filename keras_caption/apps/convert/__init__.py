@@ -8,6 +8,7 @@ from keras_caption.apps.convert.luo_updown import convert_luo_updown
 from keras_caption.apps.convert.marian import convert_marian
 from keras_caption.apps.convert.mcan import convert_mcan
 from keras_caption.apps.convert.nanodet import convert_nanodet
+from keras_caption.apps.objects.keras_yolox import convert_yolox
 from keras_caption.formats.checkpoints import read_tensors
 from keras_caption.formats.infos import read_infos
 from keras_caption.formats.joeynmt import read_joeynmt
@@ -22,6 +23,7 @@ __all__ = [
     "convert_marian",
     "convert_mcan",
     "convert_nanodet",
+    "convert_yolox",
     "read_infos",
     "read_joeynmt",
     "read_marian",

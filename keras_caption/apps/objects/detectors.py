@@ -1,10 +1,10 @@
 import functools
-import os
 from typing import Any
 
 from keras_caption.apps.objects.coloured_objects import ColouredObjects
 from keras_caption.apps.objects.engine_detector import EngineDetector
 from keras_caption.apps.objects.hub_detector import HubDetector, load_hub_detector
+from keras_caption.apps.objects.keras_yolox import convert_yolox
 from keras_caption.apps.objects.nanodet import NanoDet
 from keras_caption.apps.objects.object_detector import ObjectDetector
 from keras_caption.apps.objects.photo_classifier import PhotoClassifier
@@ -33,10 +33,9 @@ def load_detector(
 
     Args:
         name: str, name of a KerasHub preset of an object detector, which is downloaded
-            once, or its folder; `yolox_nano`, which is downloaded for
-            `EngineDetector`; the path of a `.keras` file of a network, see `Yolox` and
-            `NanoDet`; or the path of an `.onnx` or `.tflite` file, see
-            `EngineDetector`.
+            once, or its folder; `yolox_nano`, which is downloaded once too; the path
+            of a `.keras` file of a network, see `Yolox` and `NanoDet`; or the path of
+            an `.onnx` or `.tflite` file, see `EngineDetector`.
         confidence: float in [0, 1], least score of an object. Defaults to 0.3, and to
             0.15 with `coloured`: the model then reads the scores itself.
         coloured: bool, whether to describe colours too, see `ColouredObjects`.
@@ -54,12 +53,11 @@ def load_detector(
     coloured = coloured or network is not None
     if confidence is None:
         confidence = 0.15 if coloured else 0.3
-    if name == YOLOX_NANO:
-        name = os.fspath(download_yolox())
     suffix = suffix_of(name)
-    if suffix == ".keras":
-        loaded = load_keras(name)
-        detector = class_of(loaded)(loaded, confidence=confidence)
+    if name == YOLOX_NANO:
+        detector = detector_of(convert_yolox(download_yolox()), confidence)
+    elif suffix == ".keras":
+        detector = detector_of(load_keras(name), confidence)
     elif suffix in SUFFIXES:
         detector = EngineDetector(name, confidence=confidence)
     else:
@@ -78,8 +76,16 @@ def photo_classifier() -> PhotoClassifier:
     return PhotoClassifier()
 
 
-def class_of(network: Any) -> type[Yolox]:
-    """The detector of a network: that of the values of its cells."""
-    shape = getattr(network, "output_shape", None)
-    is_nanodet = isinstance(shape, tuple) and shape[-1] == NanoDet.values
-    return NanoDet if is_nanodet else Yolox
+def detector_of(network: Any, confidence: float) -> Yolox:
+    """The detector of a network, of the size of its images and the values of its cells.
+
+    Args:
+        network: Object of Keras, which the detector checks.
+        confidence: As in `load_detector`.
+    """
+    image, cells = (getattr(network, x, None) for x in ("input_shape", "output_shape"))
+    is_nanodet = isinstance(cells, tuple) and cells[-1] == NanoDet.values
+    kind = NanoDet if is_nanodet else Yolox
+    if isinstance(image, tuple) and len(image) == 4 and image[1]:
+        return kind(network, image[1], confidence)
+    return kind(network, confidence=confidence)

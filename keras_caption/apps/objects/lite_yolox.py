@@ -1,4 +1,5 @@
 import pathlib
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from keras_caption.base.errors import InputError
 from keras_caption.formats.coco_categories import COCO_IDS
 from keras_caption.formats.engine_files import DETECTOR_FILES, ENGINE_FILES
 from keras_caption.formats.faults import reading
-from keras_caption.formats.litert_graph import LiteRTGraph, Node
+from keras_caption.formats.litert_graph import LiteRTGraph
 from keras_caption.formats.onnx_files import read_onnx
 
 STRIDES = (8, 16, 32)  # of grids, in pixels
@@ -40,7 +41,8 @@ def write_yolox(path: pathlib.Path, folder: pathlib.Path) -> None:
             outputs, or the package of LiteRT is missing.
     """
     graph = LiteRTGraph()
-    size, outputs = add_network(graph, path)
+    size, values = add_network(graph, path)
+    outputs = decoded(graph, values, *cells_of(size, STRIDES))
     suppression = Suppression(OVERLAP, by_category=True)
     with replacing(folder, DETECTOR_FILES) as partial:
         partial.mkdir()
@@ -48,11 +50,16 @@ def write_yolox(path: pathlib.Path, folder: pathlib.Path) -> None:
         write_description(partial, "yolox", size, True, MAX_OBJECTS, suppression)
 
 
-def add_network(graph: LiteRTGraph, path: pathlib.Path) -> tuple[int, dict[str, Node]]:
-    """Adds all nodes and the decoding of cells.
+def add_network(graph: Any, path: pathlib.Path) -> tuple[int, Any]:
+    """Adds all nodes.
+
+    Args:
+        graph: `LiteRTGraph`, or a graph of another library with its operators.
+        path: Path of the `.onnx` file.
 
     Returns:
-        The height and width of images, and the outputs by name.
+        The height and width of images, and the node of the values of cells, `(1, cells,
+        85)`.
     """
     network = read_onnx(path)
     with reading(path):
@@ -77,14 +84,14 @@ def add_network(graph: LiteRTGraph, path: pathlib.Path) -> tuple[int, dict[str, 
             ]
             [output] = node.outputs
             found[output] = WRITERS[node.kind](graph, node, *inputs)
-    cells, strides = cells_of(size, STRIDES)
+    cells, _ = cells_of(size, STRIDES)
     values = [found[x] for x in network.outputs if x in found]
     if [x.shape for x in values] != [(1, len(cells), VALUES)]:
         raise InputError(
             f"{path} should return values (1, {len(cells):,}, {VALUES}) of cells, as "
             f"YOLOX does. Received: {', '.join(str(x.shape) for x in values)}"
         )
-    return size, decoded(graph, values[0], cells, strides)
+    return size, values[0]
 
 
 def decoded(graph, values, cells, strides):

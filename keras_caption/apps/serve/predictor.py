@@ -67,7 +67,7 @@ class Predictor(ModelPredictor):
     Example:
 
     ```python
-    predictor = keras_caption.serving.Predictor("ngsan_coco.keras", "yolox.keras")
+    predictor = keras_caption.serving.Predictor("ngsan_coco.keras", "yolox_nano")
     photo = pathlib.Path("dog.jpg").read_bytes()
     [prediction] = predictor([{"photo": photo}], n=3)
     print(prediction.text, prediction.confidence, prediction.best, prediction.objects)

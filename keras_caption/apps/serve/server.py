@@ -50,7 +50,7 @@ class Server:
 
     ```python
     server = keras_caption.serving.Server()
-    server.add("ngsan_coco.keras", detector="yolox.keras")
+    server.add("ngsan_coco.keras", detector="yolox_nano")
     with server.serving() as url:
         client = keras_caption.serving.Client(url)
         [prediction] = client.answer("ngsan_coco", [{"photo": content}])
