@@ -521,6 +521,7 @@ def test_captions_get_details_unless_they_are_switched_off(
 ):
     monkeypatch.setattr(second_opinion, "DISTINCT", ())
     monkeypatch.setattr(details, "likely_dog_colour", lambda *_: ("brown", 1.0))
+    monkeypatch.setattr(details, "is_black_and_white", lambda *_: False)
     small, path = files / "photos" / "1.png", tmp_path / "c.jsonl"
     opinion = "--second_opinion"
     a_dog = opinion, "--prefix=a", "--required=dog", "--max_length=2"
