@@ -65,7 +65,8 @@ def test_warm_beams_wait_for_no_compilation(of_objects, monkeypatch):
     assert len(compiled) == 2
 
 
-def test_photos_of_any_sizes_are_captioned_together(of_objects):
+def test_photos_of_any_sizes_are_captioned_together(of_objects, monkeypatch):
+    monkeypatch.setattr(of_objects, "details", False)  # photos without colours
     assert of_objects.reads == ("photo", "regions", "boxes", "region_mask")
     photos = [png((3, 4), (20, 30)), png(), png((9, 9), size=(208, 416))]
     found = of_objects([{"photo": x} for x in photos], n=2, attention=True)
