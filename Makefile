@@ -5,7 +5,7 @@
 # make docs     builds the documentation, with the API, into site/html
 # All set up what they need, in .venv: the tests and `docs` the tests' packages too.
 
-# Processes of the tests, each of up to 11 GB: `make test PROCESSES=4`
+# Processes of the tests, each of up to 6 GB: `make test PROCESSES=4`
 PROCESSES ?= 2
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
