@@ -356,8 +356,8 @@ def test_a_download_is_announced_and_without_a_network_one_sentence(
         f"{page}: there is no connection; without a network, fetch "
         "https://www.kaggle.com/api/v1/models/keras/d-fine/keras/dfine_nano_coco/1/"
         "download (its files, as .tar.gz) where there is one, put them into a folder "
-        "here, and name that, such as ./folder, as --detector; or name a "
-        "YOLOX network there, a .keras file."
+        "here, and name that, such as ./folder, as --detector; or use "
+        "--detector yolox_nano, 3.7 MB from GitHub."
     )
     announced = f"Downloading dfine_nano_coco, about 15 MB, from {page}\n"
     assert capsys.readouterr().err == announced

@@ -42,7 +42,8 @@ def download_yolox() -> pathlib.Path:
         reason = reason_of(cause) if isinstance(cause, OSError) else error
         raise InputError(
             f"{ADDRESS} cannot be downloaded: {reason}; without a network, fetch it "
-            f"elsewhere, and name the file: --engine litert --detector {name}."
+            f"elsewhere, and name the file: --engine litert --detector {name}, or, in "
+            f"Keras, what keras-caption convert yolox {name} writes."
         ) from None
     if hashlib.sha256(content).hexdigest() != SHA_256:
         raise InputError(f"{ADDRESS} has not the file whose SHA-256 is {SHA_256}.")
