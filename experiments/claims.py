@@ -236,6 +236,10 @@ def evidence(claim, file):
     if None in pair:
         return None
     one, other = pair
+    # Of one row that is archived, the other is of earlier code: what else has changed
+    # since would count as the effect.
+    if bool(one.get("commit")) != bool(other.get("commit")):
+        return None
     seeds = min(int(one["seeds"]), int(other["seeds"]))
     score = over_seeds(one[claim.column], other[claim.column], seeds)
     version = min(one["initialization"], other["initialization"])

@@ -89,6 +89,18 @@ def test_only_primary_comparisons_are_adjusted_for_all_that_were_declared(monkey
     assert rows["NSA, L = 4"]["Holm"] == claims.EXPLORATORY
 
 
+@pytest.mark.parametrize("commit", ["", "d37a12a601"])
+def test_rows_of_today_and_of_earlier_code_are_not_compared(
+    commit, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(claims, "FOLDER", tmp_path)
+    rows = f"SAN,5,200.0 ± 2.0,1,{commit}", "N-SAN,3,190.0 ± 2.0,1,"
+    header = "row,seeds,CIDEr-D,initialization,commit"
+    (tmp_path / "t.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
+    found = claims.evidence(NSA, "t")
+    assert (found is None) == bool(commit)
+
+
 def test_headlines_have_the_verdicts_that_their_reasons_were_written_for(tables):
     for line in tables["effects"]:
         assert line["why"], f"{line['claim']}: write a reason for {line['verdict']}"
