@@ -55,9 +55,9 @@ def load_detector(
         confidence = 0.15 if coloured else 0.3
     suffix = suffix_of(name)
     if name == YOLOX_NANO:
-        detector = detector_of(convert_yolox(download_yolox()), confidence)
+        detector = detector_of_network(convert_yolox(download_yolox()), confidence)
     elif suffix == ".keras":
-        detector = detector_of(load_keras(name), confidence)
+        detector = detector_of_network(load_keras(name), confidence)
     elif suffix in SUFFIXES:
         detector = EngineDetector(name, confidence=confidence)
     else:
@@ -76,7 +76,7 @@ def photo_classifier() -> PhotoClassifier:
     return PhotoClassifier()
 
 
-def detector_of(network: Any, confidence: float) -> Yolox:
+def detector_of_network(network: Any, confidence: float) -> Yolox:
     """The detector of a network, of the size of its images and the values of its cells.
 
     Args:

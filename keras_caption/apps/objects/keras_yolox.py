@@ -78,23 +78,20 @@ class KerasGraph:
 
 
 def convolution(values, x, kernel, bias):
-    outputs, size = len(kernel), kernel.shape[1]
-    layer = keras.layers.Conv2D(outputs, size, values["strideH"], padding_of(values))
-    made = layer(x)
-    layer.set_weights([kernel.transpose(1, 2, 3, 0), bias])
-    return made
+    return convolved(values, x, kernel, bias, keras.layers.Conv2D, len(kernel))
 
 
 def convolution_by_channel(values, x, kernel, bias):
-    size, strides = kernel.shape[1], values["strideH"]
-    layer = keras.layers.DepthwiseConv2D(size, strides, padding_of(values))
+    return convolved(values, x, kernel, bias, keras.layers.DepthwiseConv2D)
+
+
+def convolved(values, x, kernel, bias, kind, *outputs):
+    """The output of a layer of a class that takes `outputs` first."""
+    padding = "same" if values["padding"] == SAME else "valid"
+    layer = kind(*outputs, kernel.shape[1], values["strideH"], padding)
     made = layer(x)
     layer.set_weights([kernel.transpose(1, 2, 3, 0), bias])
     return made
-
-
-def padding_of(values):
-    return "same" if values["padding"] == SAME else "valid"
 
 
 def part(values, x, begin, end, step):

@@ -185,9 +185,9 @@ class Rest:
         models = self.service.models.values()
         missing = [model.name for model in models if not model.versions]
         if missing or not models:
-            waits = f"There is no version of {', '.join(missing)} yet."
-            waits = waits if missing else "There is no model."
-            return to_response(503, {"error": waits})
+            names = ", ".join(missing)
+            waits = f"version of {names} yet" if missing else "model"
+            return to_response(503, {"error": f"There is no {waits}."})
         return to_response(200, {"status": "ready"})
 
     async def listed(self, request: Request) -> Response:
