@@ -75,6 +75,25 @@ def test_captions_say_what_was_measured():
     )
 
 
+def test_captions_become_grammatical():
+    objects = [detected(x) for x in ("person", "boat", "car", "tv", "broccoli")]
+    for caption, better in (
+        ("a person is in the water and a boat", "a person is in the water with a boat"),
+        ("a person on a boat and cars", "a person on a boat with cars"),
+        ("a tv and a person is on a boat", "a tv and a person are on a boat"),
+        ("a person with a broccoli", "a person with broccoli"),
+        ("a couple of broccoli", "broccoli"),
+    ):
+        assert described(caption, *objects) == better
+    for caption in (
+        "a street with a boat and a car",
+        "a person holding a boat and a car",
+        "a person on a boat and a car with a tv",
+        "a person on a black and white boat",
+    ):
+        assert described(caption, *objects) == caption
+
+
 def test_numbers_are_of_objects_that_are_sure():
     sure, unsure = detected("cat"), {**detected("cat"), "score": 0.4}
     for caption, plural_alone in (

@@ -63,6 +63,7 @@ other top and
 # dog house" the noun is another.
 FUNCTION = RELATIONS | frozenset(_COUNTING.split())
 VERBS = {"is", "are"}  # of a sentence
+UNCOUNTED = {"broccoli"}
 # Words after which a place has been said, or would be said of the wrong thing: "a dog
 # on a couch on grass".
 LOCATED = {"on", "in", "at", "down", "near", "beside", "flying", "of"}
@@ -92,10 +93,10 @@ def describe(
     of its category have the same one; a noun that is said twice gets it once, and
     one with an adjective keeps that. A number of objects that are not sure goes:
     "two cats" become "cats". Where two that are sure are there, "a pizza" becomes
-    "pizzas". A caption of one kind of object that has no place gets
-    a thing and a place. Words that captions of COCO's objects do not have, such as
-    those of another language, stay as they are, and nothing is added to such a
-    caption.
+    "pizzas". "In the water and a boat" becomes "in the water with a boat". A caption of
+    one kind of object that has no place gets a thing and a place. Words that captions
+    of COCO's objects do not have, such as those of another language, stay as they are,
+    and nothing is added to such a caption.
 
     Args:
         caption: str, in lower case.
@@ -116,10 +117,12 @@ def describe(
         what admits the word; and `boxes`, list of the boxes that do. A word of the
         whole photo has no boxes, and a word that nothing is known of no link.
     """
-    text = _with_measured(caption, objects)
-    insertions = []  # what is before a word, the word, its kind, and what admits it
     others, nouns = PATTERN.subn(" ", caption)
     known = nouns and (FUNCTION | NAMED_PLACES).issuperset(others.split())
+    if known:
+        caption = _accompanied(caption)
+    text = _with_measured(caption, objects)
+    insertions = []  # what is before a word, the word, its kind, and what admits it
     if known and not NAMED_PLACES & {*caption.split()}:
         is_bare = BARE.fullmatch(caption)
         if things and is_bare and _is_new(things[0]["name"], objects):
@@ -183,6 +186,16 @@ def plural(noun: str) -> str:
     return re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
 
 
+def _accompanied(caption):
+    """A caption without "and" after a place, as in "in the water and a boat"."""
+    before, _, after = caption.partition(" and ")
+    relations = [word for word in before.split() if word in RELATIONS]
+    is_after_place = relations[-1:] and relations[-1] in ("in", "on", "at")
+    if not after or not is_after_place or "with" in after.split():
+        return caption
+    return f"{before} with {after}"
+
+
 def _with_measured(caption, objects):
     """The caption with finer names and colours, and sure numbers, of its objects."""
     said = set()
@@ -210,6 +223,10 @@ def _with_measured(caption, objects):
         said.add(category)
         if first in ("a ", "an "):
             first = f"{article(words)} "
+        if words in UNCOUNTED:
+            first = ""
+        if match.string[: match.start()].endswith(" and "):
+            verb = verb.replace("is", "are")
         return first + words + verb
 
     return PHRASE.sub(phrase, caption)
