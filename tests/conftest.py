@@ -6,6 +6,11 @@ import runpy
 import subprocess
 import sys
 
+# With this variable, which images of containers set, each process that tests start
+# would compile the sources of TensorFlow and Keras anew: 6 s of the processor or more.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.dont_write_bytecode = False
+
 import keras
 import numpy as np
 import pytest

@@ -6,7 +6,7 @@ from jaxtyping import Bool, Float
 from keras import ops, tree
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
-from keras_caption.base.configs import arguments_of
+from keras_caption.base.configs import ConfiguredLayer
 from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import size_of
@@ -16,7 +16,7 @@ VARIANCE_EPSILON = 1e-6
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class AreaMemory(keras.layers.Layer):
+class AreaMemory(ConfiguredLayer):
     """Replaces the items of a memory by its areas.
 
     An area is a run of neighbouring items or, on a grid, a rectangle of them. Its
@@ -250,9 +250,6 @@ class AreaMemory(keras.layers.Layer):
             batch, heads, _, _, dim = ops.shape(area)
             rows.append(ops.reshape(area, (batch, heads, -1, dim)))
         return ops.concatenate(rows, axis=2)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, AreaMemory)
 
 
 def positions(length: int | Tensor, size: int) -> int | Tensor:

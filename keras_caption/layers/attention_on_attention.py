@@ -1,16 +1,17 @@
-from typing import Any, Unpack
+from typing import Unpack
 
 import keras
 from jaxtyping import Float
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.configs import ConfiguredLayer
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import size_of
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class AttentionOnAttention(keras.layers.Layer):
+class AttentionOnAttention(ConfiguredLayer):
     """Attention on attention (AoA): gates attended vectors by their queries.
 
         I = W_i [v; q] + b_i                   (Eq. 3, the information vector)
@@ -70,6 +71,3 @@ class AttentionOnAttention(keras.layers.Layer):
 
     def compute_output_shape(self, attended_shape: Shape, query_shape: Shape) -> Shape:
         return query_shape
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "dropout": self.dropout}

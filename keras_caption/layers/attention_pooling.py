@@ -1,17 +1,17 @@
-from typing import Any, Unpack
+from typing import Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
-from keras_caption.base.configs import arguments_of
+from keras_caption.base.configs import ConfiguredLayer
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.multi_head_attention import MASKED_SCORE
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class AttentionPooling(keras.layers.Layer):
+class AttentionPooling(ConfiguredLayer):
     """Reduces items to one vector: their sum by attention weights, projected.
 
         a = softmax(W_2 Dropout(ReLU(W_1 x_i + b_1)) + b_2)    over the valid items i
@@ -84,6 +84,3 @@ class AttentionPooling(keras.layers.Layer):
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> None:
         return None
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, AttentionPooling)

@@ -1,17 +1,18 @@
 import math
-from typing import Any, Unpack
+from typing import Unpack
 
 import keras
 from jaxtyping import Float
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
+from keras_caption.base.configs import ConfiguredLayer
 from keras_caption.base.errors import InputError
 from keras_caption.layers.sockets import size_of
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class BoxEncoding(keras.layers.Layer):
+class BoxEncoding(ConfiguredLayer):
     """Adds a sinusoidal encoding of each region's box to its features.
 
     The absolute counterpart of `GeometryBias`, the baseline of the paper's
@@ -73,6 +74,3 @@ class BoxEncoding(keras.layers.Layer):
         self, inputs_shape: Shape, boxes_shape: Shape | None = None
     ) -> Shape:
         return inputs_shape
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "max_wavelength": self.max_wavelength}

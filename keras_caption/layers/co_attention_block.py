@@ -1,11 +1,10 @@
-from typing import Any, Self, Unpack
+from typing import Unpack
 
 import keras
 from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
-from keras_caption.base.configs import arguments_of
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import build_once, size_of
@@ -129,10 +128,3 @@ class CoAttentionBlock(KnownOutput):
         branch = self.output_dense(self.dropout_layer(self.hidden_dense(x)))
         x = self.feedforward_norm(x + self.dropout_layer(branch))
         return [x, *scores] if return_attention_scores else x
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, CoAttentionBlock)
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(**keras.saving.deserialize_keras_object(config))

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
-from keras_caption.base.configs import arguments_of
+from keras_caption.base.configs import ConfiguredLayer
 from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import size_of
@@ -29,7 +29,7 @@ BLOCK_NORMS = {
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class FeedForward(keras.layers.Layer):
+class FeedForward(ConfiguredLayer):
     """The position-wise feed-forward part of a Transformer block.
 
         y = LayerNorm(x + Dropout(W_2 f(W_1 x + b_1) + b_2))      (post-norm)
@@ -122,8 +122,4 @@ class FeedForward(keras.layers.Layer):
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            **arguments_of(self, FeedForward),
-            "norm": self.norm_kind,
-        }
+        return {**super().get_config(), "norm": self.norm_kind}

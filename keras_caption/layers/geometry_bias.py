@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
 from keras_caption.base.compilation import has_accelerator
-from keras_caption.base.configs import arguments_of
+from keras_caption.base.configs import ConfiguredLayer
 from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 
@@ -96,7 +96,7 @@ def signed_geometry(offset):
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class GeometryBias(keras.layers.Layer):
+class GeometryBias(ConfiguredLayer):
     """Attention bias from the relative geometry of boxes, the core of GSA.
 
     The relative geometry f_ij of two boxes (`relative_geometry`, Eq. 8) becomes
@@ -256,6 +256,3 @@ class GeometryBias(keras.layers.Layer):
         self, query_shape: Shape, key_shape: Shape, boxes_shape: Shape
     ) -> Shape:
         return (query_shape[0], self.num_heads, query_shape[1], key_shape[1])
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, GeometryBias)

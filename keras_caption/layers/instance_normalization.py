@@ -1,15 +1,15 @@
-from typing import Any, Unpack
+from typing import Unpack
 
 import keras
 from jaxtyping import Bool, Float
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
-from keras_caption.base.configs import arguments_of
+from keras_caption.base.configs import ConfiguredLayer
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class InstanceNormalization(keras.layers.Layer):
+class InstanceNormalization(ConfiguredLayer):
     """Instance normalization of each channel over the items of a set.
 
     Every channel of every example is normalized to zero mean and unit variance over
@@ -98,6 +98,3 @@ class InstanceNormalization(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, InstanceNormalization)

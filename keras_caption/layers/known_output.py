@@ -3,10 +3,11 @@ from typing import Any
 
 import keras
 
+from keras_caption.base.configs import ConfiguredLayer
 from keras_caption.layers.sockets import is_unbuilt
 
 
-class KnownOutput(keras.layers.Layer):
+class KnownOutput(ConfiguredLayer):
     """A layer that declares its output spec, so that Keras need not trace `call`.
 
     When a functional model is built or loaded, Keras traces the `call` of each layer on

@@ -1,14 +1,15 @@
-from typing import Any, Unpack
+from typing import Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Tensor
+from keras_caption.base.configs import ConfiguredLayer
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class LengthTemperature(keras.layers.Layer):
+class LengthTemperature(ConfiguredLayer):
     """A temperature that grows with the number of keys.
 
         sqrt(length + key_dim)
@@ -60,6 +61,3 @@ class LengthTemperature(keras.layers.Layer):
             attended = ops.cast(ops.any(mask, axis=1), "float32")
             length = ops.reshape(ops.sum(attended, axis=-1), (-1, 1, 1, 1))
         return ops.sqrt(length + keys.shape[-1])
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "length": self.length}

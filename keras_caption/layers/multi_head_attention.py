@@ -1,11 +1,11 @@
-from typing import Any, Self, Unpack
+from typing import Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
-from keras_caption.base.configs import arguments_of
+from keras_caption.base.configs import ConfiguredLayer
 from keras_caption.base.errors import InputError
 from keras_caption.layers.matrix_dense import MatrixDense
 from keras_caption.layers.sockets import (
@@ -44,7 +44,7 @@ class AttentionKeywords(KerasOptions, total=False):
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(ConfiguredLayer):
     """Multi-head attention with six sockets for the papers' mechanisms.
 
         Q = query_norm(X_q W_q)    K = key_norm(X_v W_k)    V = X_v W_v
@@ -414,10 +414,3 @@ class MultiHeadAttention(keras.layers.Layer):
         key_dim = x.shape[-1] // self.num_heads
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, key_dim))
         return ops.transpose(x, (0, 2, 1, 3))
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, MultiHeadAttention)
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(**keras.saving.deserialize_keras_object(config))

@@ -1,9 +1,9 @@
-from typing import Any, Self, Unpack
+from typing import Unpack
 
 import keras
 
 from keras_caption.base.arguments import KerasOptions, Tensor
-from keras_caption.base.configs import arguments_of
+from keras_caption.base.configs import ConfiguredLayer
 from keras_caption.layers.feed_forward import BLOCK_NORMS, FeedForward
 
 
@@ -17,7 +17,7 @@ class BlockKeywords(KerasOptions, total=False):
     activation_dropout: float
 
 
-class TransformerBlock(keras.layers.Layer):
+class TransformerBlock(ConfiguredLayer):
     """Base class of Transformer encoder and decoder blocks.
 
     It holds the feed-forward part, and decides where branches are normalized:
@@ -85,10 +85,3 @@ class TransformerBlock(keras.layers.Layer):
     def after(self, norm: keras.layers.Layer, x: Tensor) -> Tensor:
         """Returns the sum of a branch and its input, normalized if post-norm."""
         return x if self.norm_position == "pre" else norm(x)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, TransformerBlock)
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(**keras.saving.deserialize_keras_object(config))

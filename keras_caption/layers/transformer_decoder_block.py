@@ -1,4 +1,4 @@
-from typing import Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32, Int
@@ -6,7 +6,6 @@ from keras import ops
 
 from keras_caption.base.arguments import Shape, Tensor
 from keras_caption.base.compilation import growing
-from keras_caption.base.configs import arguments_of
 from keras_caption.layers.sockets import build_once
 from keras_caption.layers.transformer_block import BlockKeywords, TransformerBlock
 
@@ -200,6 +199,3 @@ class TransformerDecoderBlock(TransformerBlock):
         attended = ops.reshape(attended, (-1, length, dim))
         x = self.after(self.cross_norm, x + self.cross_dropout(attended))
         return self.feedforward(x), scores
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, TransformerDecoderBlock)

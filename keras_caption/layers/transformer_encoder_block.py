@@ -1,11 +1,10 @@
-from typing import Any, Unpack
+from typing import Unpack
 
 import keras
 from jaxtyping import Bool, Float, Float32
 from keras import ops
 
 from keras_caption.base.arguments import Shape, Tensor
-from keras_caption.base.configs import arguments_of
 from keras_caption.layers.known_output import KnownOutput
 from keras_caption.layers.sockets import build_once
 from keras_caption.layers.transformer_block import BlockKeywords, TransformerBlock
@@ -93,6 +92,3 @@ class TransformerEncoderBlock(KnownOutput, TransformerBlock):
         x = inputs + self.attention_dropout(attended)
         x = self.feedforward(self.after(self.attention_norm, x))
         return (x, scores) if return_attention_scores else x
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, TransformerEncoderBlock)

@@ -1,15 +1,15 @@
-from typing import Any, Unpack
+from typing import Unpack
 
 import keras
 from jaxtyping import Float, Int
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Shape, Tensor
-from keras_caption.base.configs import arguments_of
+from keras_caption.base.configs import ConfiguredLayer
 
 
 @keras.saving.register_keras_serializable("keras_caption")
-class WordEmbedding(keras.layers.Layer):
+class WordEmbedding(ConfiguredLayer):
     """Token embeddings, usually scaled by `sqrt(dim)` as in a Transformer.
 
     A call scales the whole table before the look-up: the gradient is then one dense
@@ -70,6 +70,3 @@ class WordEmbedding(keras.layers.Layer):
 
     def compute_output_shape(self, tokens_shape: Shape) -> Shape:
         return (*tokens_shape, self.dim)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, WordEmbedding)

@@ -6,7 +6,6 @@ from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Tensor
-from keras_caption.base.configs import arguments_of
 from keras_caption.base.errors import InputError
 from keras_caption.layers import (
     AttentionOnAttention,
@@ -313,11 +312,8 @@ class AoADecoder(TokenDecoder):
         return ops.cast(self.output_dense(self.output_dropout(contexts)), "float32")
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            **arguments_of(self, AoADecoder),
-            "context_dropout": self.context_dropout.rate,
-        }
+        rate = self.context_dropout.rate
+        return {**super().get_config(), "context_dropout": rate}
 
 
 class _Cell:

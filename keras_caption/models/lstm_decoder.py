@@ -5,7 +5,6 @@ from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Tensor
-from keras_caption.base.configs import arguments_of
 from keras_caption.layers import MatrixDense, WordEmbedding
 from keras_caption.layers.lstm import make_lstm
 from keras_caption.layers.masked_mean import masked_mean
@@ -197,6 +196,3 @@ class LSTMDecoder(TokenDecoder):
         x = self.context_dense(ops.concatenate([context, hidden], axis=-1))
         # The softmax over the vocabulary needs float32 under mixed precision.
         return ops.cast(self.output_dense(x), "float32"), scores
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | arguments_of(self, LSTMDecoder)

@@ -1,5 +1,3 @@
-from typing import Any, Self
-
 import keras
 from jaxtyping import Float32
 
@@ -30,7 +28,3 @@ class TokenDecoder(KnownOutput):
 
     def output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
         return keras.KerasTensor((*inputs.shape, self.vocabulary_size), "float32")
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(**keras.saving.deserialize_keras_object(config))

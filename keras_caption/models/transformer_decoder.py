@@ -6,7 +6,6 @@ from jaxtyping import Bool, Float, Float32, Int
 from keras import ops
 
 from keras_caption.base.arguments import KerasOptions, Tensor
-from keras_caption.base.configs import arguments_of
 from keras_caption.layers import (
     MatrixDense,
     SinePositionEncoding,
@@ -189,8 +188,5 @@ class TransformerDecoder(TokenDecoder):
         return self.embedding_dropout(x)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            **arguments_of(self, TransformerDecoder),
-            **({} if self.shared else {"embedding": None}),
-        }
+        config = super().get_config()
+        return config if self.shared else {**config, "embedding": None}

@@ -136,6 +136,9 @@ def test_seeds_trained_at_once_are_those_trained_alone(tmp_path):
             **os.environ,
             "KERAS_BACKEND": "jax",
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            # Runs and phases compile the same programs.
+            "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "compiled"),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         },
         capture_output=True,
         text=True,

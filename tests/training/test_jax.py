@@ -16,7 +16,7 @@ from keras_caption.decoding import Decoding
 from keras_caption.text import EOS, PAD
 
 IMAGES, STEPS = 8, 4  # images of a batch, which four devices share; and its updates
-SHARED = (1, 2, 4)  # numbers of devices
+SHARED = (1, 4)  # numbers of devices
 WORDS = kc.text.Vocabulary.build(
     ["a cat cats two people person on the street road table with and cup is near"],
     min_count=1,
