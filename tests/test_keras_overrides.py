@@ -20,6 +20,7 @@ SIGNATURES = {
     (keras.Model, "_symbolic_build"): "(self, iterator=None, data_batch=None)",
     (keras.Model, "_flatten_layers"): "(self, include_self=True, recursive=True)",
     (keras.optimizers.Optimizer, "_clip_gradients"): "(self, grads)",
+    (keras.optimizers.Optimizer, "_all_reduce_sum_gradients"): "(self, grads_and_vars)",
     (keras.optimizers.LossScaleOptimizer, "check_finite"): "(self, grads)",
     (keras.random.SeedGenerator, "next"): "(self, ordered=True)",
 }
@@ -63,6 +64,7 @@ def test_keras_calls_the_overrides():
     model.make_train_function()
     watched = [
         (optimizer.inner_optimizer, "_clip_gradients"),
+        (optimizer.inner_optimizer, "_all_reduce_sum_gradients"),
         (optimizer, "check_finite"),
         (model.layers[0].seed_generator, "next"),
     ]

@@ -125,6 +125,23 @@ def clip_after_sum(optimizer: keras.optimizers.Optimizer) -> None:
     inner._clip_gradients = clip_sum
 
 
+def sum_over_several(optimizer: keras.optimizers.Optimizer) -> None:
+    """Makes an optimizer sum no gradients if there is one replica.
+
+    `_all_reduce_sum_gradients`: Keras 3.15 sums them over one replica too, by an
+    operation with a gradient of its own. Without the override, TensorFlow keeps the
+    graph of the training step for that gradient, as long as the process runs
+    (`training/test_training.py`). Unnecessary once Keras sums over several only.
+    """
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    sum_all = functools.partial(type(inner)._all_reduce_sum_gradients, inner)
+
+    def sum_several(pairs):
+        return pairs if replica_context() is None else sum_all(pairs)
+
+    inner._all_reduce_sum_gradients = sum_several
+
+
 def skip_together(optimizer: keras.optimizers.LossScaleOptimizer) -> None:
     """Makes a `LossScaleOptimizer` skip a step if any replica overflows.
 

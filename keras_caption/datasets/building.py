@@ -8,8 +8,10 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 from tensorflow_datasets.core.units import Size
 
-from keras_caption.base.errors import InputError
+from keras_caption.base.errors import InputError, need_name
 from keras_caption.formats.faults import reason_of
+
+ARGUMENTS = ("data_dir", "config", "version", "file_format")  # of every TFDS builder
 
 
 def build(make: Callable[[], Any]) -> Any:
@@ -41,6 +43,32 @@ def build(make: Callable[[], Any]) -> Any:
             raise
         # Another process prepared the same dataset at the same time.
     return builder
+
+
+def make_builder(name: str, make: Callable[..., Any], **kwargs: Any) -> Any:
+    """Makes a TFDS builder of arguments that a user gives.
+
+    Args:
+        name: str, name of the dataset, for messages.
+        make: Class or function that returns the builder.
+        **kwargs: Arguments of TFDS builders.
+
+    Raises:
+        InputError: If TFDS builders have no such argument, or refuse its value.
+    """
+    for argument in kwargs:
+        problem = f"The dataset {name!r} takes no {argument!r}"
+        need_name(argument, ARGUMENTS, problem)
+    try:
+        return make(**kwargs)
+    except InputError:
+        raise
+    except Exception as error:  # any type: TFDS asserts, and reads attributes
+        given = ", ".join(f"{key}={value!s:.60}" for key, value in kwargs.items())
+        raise InputError(
+            f"The dataset {name!r} cannot be made with {given or 'no arguments'}: "
+            f"{reason_of(error)}."
+        ) from error
 
 
 def _announce(builder):

@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable
 
@@ -7,7 +8,7 @@ import tensorflow_datasets as tfds
 
 from keras_caption.base.errors import InputError, need_name
 from keras_caption.base.registration import Registry
-from keras_caption.datasets.building import build
+from keras_caption.datasets.building import build, make_builder
 from keras_caption.formats.parallel_text import find_parallel
 
 AT_ONCE = 1024  # pairs that Python passes to TensorFlow at once
@@ -59,15 +60,19 @@ def load_parallel(
     if (name == "parallel") != (folder is not None):
         raise InputError("A folder of files is what the dataset 'parallel' reads.")
     if folder is not None:
+        for argument in kwargs:
+            raise InputError(f"A folder of files takes no {argument!r}.")
         return from_folder(folder, source, target, test_set)
     if test_set is not None:
         raise InputError(
             f"The dataset {name} has one test set: test_set is of folders."
         )
     if name in BUILT_IN:
-        return from_builder(lambda: BUILT_IN[name](**kwargs), source, target)
-    name = f"{name}/{find_languages(name, source, target)}"
-    return from_builder(lambda: tfds.builder(name, **kwargs), source, target)
+        make = BUILT_IN[name]
+    else:
+        config = find_languages(name, source, target)
+        make = functools.partial(tfds.builder, f"{name}/{config}")
+    return from_builder(lambda: make_builder(name, make, **kwargs), source, target)
 
 
 def find_languages(name, source, target):

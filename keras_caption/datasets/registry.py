@@ -1,3 +1,4 @@
+import functools
 import inspect
 import os
 from collections.abc import Callable
@@ -7,7 +8,7 @@ import tensorflow_datasets as tfds
 
 from keras_caption.base.errors import OWN, InputError, need_name
 from keras_caption.base.registration import Registry
-from keras_caption.datasets.building import build
+from keras_caption.datasets.building import build, make_builder
 from keras_caption.datasets.coco_objects import CocoObjects
 from keras_caption.formats.faults import reading, text_of_path
 from keras_caption.formats.prepared_folder import read_prepared
@@ -16,9 +17,10 @@ from keras_caption.models import data_arguments
 
 
 def _coco_objects(folder, **kwargs):
+    make = CocoObjects
     if folder is not None:
-        return CocoObjects.from_folder(folder, **kwargs)
-    return CocoObjects(**kwargs)
+        make = functools.partial(CocoObjects.from_folder, folder)
+    return make_builder("coco_objects", make, **kwargs)
 
 
 def _prepared(folder):

@@ -26,7 +26,13 @@ from keras_caption.formats.csv_rows import (
 )
 from keras_caption.formats.faults import reason_of
 from keras_caption.formats.folders import HIDDEN, PHOTOS, SPECIAL, is_hidden
-from keras_caption.formats.text_lines import LINE_BYTES, MARK, decode, raw_lines
+from keras_caption.formats.text_lines import (
+    LINE_BYTES,
+    MARK,
+    decode,
+    need_text,
+    raw_lines,
+)
 
 LIST_SUFFIXES = (".txt", ".csv", ".tsv", ".jsonl")
 # Columns of a record's fields; the first column that a record has counts.
@@ -127,6 +133,8 @@ def read_part(
     counts = collections.Counter() if passed_over is None else passed_over
     try:
         with open_file(part.path) as file:
+            if kind in LIST_SUFFIXES:
+                need_text(file, part.path)
             rows = READERS[kind](file, part, fields, counts)
             for number, row in enumerate(rows, start=part.first):
                 if row is not None:

@@ -90,12 +90,38 @@ def decode(text: str | bytes, where: str, field: str) -> np.ndarray:
     """Decodes a field of float32 values in base64.
 
     Raises:
-        InputError: If the field is not base64 of float32 values.
+        InputError: If the field is not base64 of float32 values, or of values that are
+            unlikely as float32, and likely as float16 or float64.
     """
     try:
-        return np.frombuffer(base64.b64decode(text, validate=True), "<f4")
+        values = np.frombuffer(base64.b64decode(text, validate=True), "<f4")
     except ValueError as error:
         raise InputError(f"{where}: its {field} cannot be decoded: {error}.") from None
+    if not is_likely(values):
+        for other in np.dtype("<f2"), np.dtype("<f8"):
+            if is_made_of(values, other):
+                raise InputError(
+                    f"{where}: its {field} look like {other.name}; float32 is expected."
+                )
+    return values
+
+
+def is_likely(values: np.ndarray) -> bool:
+    """Whether 99 % of values but zeros have magnitudes of features or pixels.
+
+    Half of a float64, or two values of float16, make a float32 of any magnitude.
+    """
+    with np.errstate(invalid="ignore"):  # NaN of a float16
+        sizes = np.abs(values[values != 0].astype("float64"))
+    return not sizes.size or bool(np.mean((sizes > 1e-9) & (sizes < 1e5)) > 0.99)
+
+
+def is_made_of(values: np.ndarray, other: np.dtype) -> bool:
+    """Whether the bytes of float32 values are likely values of another type."""
+    if values.nbytes % other.itemsize:
+        return False
+    # The first two bytes of a float32 that was a bfloat16 are zeros.
+    return bool(values.view("<u2")[::2].any()) and is_likely(values.view(other))
 
 
 def counted_regions(

@@ -13,6 +13,18 @@ from keras_caption.formats.suffixes import is_packed
 
 LINE_BYTES = 2**20  # greatest length of a line
 MARK = "\ufeff"  # byte order mark, at the start of a file
+# What files are that begin so, if they were renamed or saved as another kind.
+OTHERS = {
+    b"PK\x03\x04": "a ZIP archive, such as a workbook of Excel",
+    b"\xd0\xcf\x11\xe0": "a workbook of Excel, or another document of Office",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"\x1f\x8b": "compressed by gzip without the suffix .gz",
+    b"PAR1\x15": "Parquet",
+    b"%PDF-": "a PDF",
+    b"\xff\xd8\xff": "a photo",
+    b"\x89PNG": "a photo",
+}
 
 
 def lines(path: pathlib.Path) -> Iterator[str]:
@@ -69,17 +81,35 @@ def reading_lines(name: object, count: Callable[[], int]) -> Iterator[None]:
         raise InputError(f"{name} cannot be read{place}: {reason_of(error)}.") from None
 
 
-def open_text(path: pathlib.Path) -> BinaryIO:
+@contextlib.contextmanager
+def open_text(path: pathlib.Path) -> Iterator[BinaryIO]:
     """Opens a text file to read its bytes, unpacked if it is a `.gz`.
 
     Raises:
-        InputError: If the path is that of a pipe or a device.
+        InputError: If the path is that of a pipe or a device, or the file is no text.
     """
     refuse_pipe(path)
-    if not is_packed(path):
-        return open(path, "rb")
-    unpacked: Any = gzip.GzipFile(path)  # a `BinaryIO` in all but its class
-    return unpacked
+    opened: Any = gzip.GzipFile if is_packed(path) else open
+    with opened(path, "rb") as file:
+        need_text(file, path)
+        yield file
+
+
+def need_text(file: BinaryIO, name: object) -> None:
+    """Refuses a file that begins as no text does; one of text is at its beginning then.
+
+    Args:
+        file: Binary file.
+        name: Name of the file in messages.
+
+    Raises:
+        InputError: If it begins so.
+    """
+    begin = file.read(max(map(len, OTHERS)))
+    file.seek(0)
+    kinds = (kind for mark, kind in OTHERS.items() if begin.startswith(mark))
+    if kind := next(kinds, "binary" if b"\0" in begin else ""):
+        raise InputError(f"{name} is {kind}; text in UTF-8 is expected.")
 
 
 def raw_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:

@@ -89,8 +89,10 @@ def smoothed_cross_entropy(
     """Cross-entropy of each token, see `SequenceCrossEntropy`.
 
     The gradient with respect to the logits is p - q. Logits are the largest tensor of a
-    training step; the only other tensor of their size here is exp(logits), which is
-    kept for the gradient. `keras.ops.categorical_crossentropy` would keep q and p.
+    training step; the only other tensor of their size that is kept for the gradient is
+    p - q itself. `keras.ops.categorical_crossentropy` would keep q and p; and for
+    `keras.ops.custom_gradient`, TensorFlow would keep the graph of each training step,
+    as long as the process runs.
 
     Args:
         targets: int32 `(N,)`.
@@ -106,32 +108,21 @@ def smoothed_cross_entropy(
     others = ops.where(ops.arange(vocabulary_size) >= EOS, other, 0.0)
     others = ops.cast(others, logits.dtype)
     targets = ops.expand_dims(targets, 1)
-
-    @ops.custom_gradient
-    def loss(logits):
-        # The usual shift: exp cannot overflow.
-        greatest = ops.max(logits, axis=-1, keepdims=True)
-        exp = ops.exp(logits - greatest)
-        total = ops.sum(exp, axis=-1, keepdims=True)
-        target_logits = ops.take_along_axis(logits, targets, axis=-1)
-        losses = greatest + ops.log(total)
-        losses -= (1 - label_smoothing - other) * target_logits
-        if label_smoothing:
-            losses -= ops.matmul(logits, ops.expand_dims(others, 1))
-
-        def gradient(*args, upstream=None):
-            # Backends pass the upstream gradient by position or by keyword.
-            upstream = args[0] if upstream is None else upstream
-            upstream = ops.expand_dims(upstream, 1)
-            scale = upstream / total
-            result = exp * scale
-            others_part = upstream * others if label_smoothing else 0.0
-            # Compared, and not scattered: devices that share a batch would exchange
-            # where its targets are.
-            is_target = ops.arange(vocabulary_size, dtype="int32") == targets
-            at_target = (1 - label_smoothing) * upstream
-            return result - ops.where(is_target, at_target, others_part)
-
-        return losses[:, 0], gradient
-
-    return loss(logits)
+    kept = ops.stop_gradient(logits)
+    # The usual shift: exp cannot overflow.
+    greatest = ops.max(kept, axis=-1, keepdims=True)
+    exp = ops.exp(kept - greatest)
+    total = ops.sum(exp, axis=-1, keepdims=True)
+    target_logits = ops.take_along_axis(kept, targets, axis=-1)
+    losses = greatest + ops.log(total)
+    losses -= (1 - label_smoothing - other) * target_logits
+    if label_smoothing:
+        losses -= ops.matmul(kept, ops.expand_dims(others, 1))
+    # Compared, and not scattered: devices that share a batch would exchange where its
+    # targets are.
+    is_target = ops.arange(vocabulary_size, dtype="int32") == targets
+    others_part = others if label_smoothing else 0.0
+    gradient = exp / total - ops.where(is_target, 1 - label_smoothing, others_part)
+    # Zero, with this gradient.
+    zero = ops.sum(ops.stop_gradient(gradient) * (logits - kept), axis=-1)
+    return losses[:, 0] + zero

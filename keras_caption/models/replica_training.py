@@ -12,6 +12,7 @@ from keras_caption.base.keras_overrides import (
     clip_after_sum,
     fuse_adam,
     skip_together,
+    sum_over_several,
     vary_seeds,
 )
 from keras_caption.base.replicas import (
@@ -26,9 +27,10 @@ class ReplicaTraining(OverriddenModel):
     """Mixin of models that train on TensorFlow, with its strategies, and on JAX.
 
     `make_train_function`, which is public, applies `clip_after_sum`, `skip_together`,
-    `vary_seeds` and `fuse_adam` to the optimizer and the layers, and refuses an
-    optimizer that accumulates gradients. It builds the optimizer, too: Keras 3.15 does
-    so within the first step, which is then traced twice, in twice the time.
+    `vary_seeds`, `fuse_adam` and `sum_over_several` to the optimizer and the layers,
+    and refuses an optimizer that accumulates gradients. It builds the optimizer, too:
+    Keras 3.15 does so within the first step, which is then traced twice, in twice the
+    time.
     `train_step`, also public, logs the loss of the global batch, where Keras averages
     those of replicas with unequal rows, and compiles what each replica computes alone.
     `fit`, which is public too, asks Keras to shuffle arrays only: of other data it
@@ -53,6 +55,7 @@ class ReplicaTraining(OverriddenModel):
                 with self.distribute_strategy.scope():
                     self.optimizer.build(self.trainable_variables)
             fuse_adam(self.optimizer)
+            sum_over_several(self.optimizer)
         before = self.train_function
         super().make_train_function(force)
         if self.jit_compile and self.train_function is not before:

@@ -13,6 +13,7 @@ from tensorflow_datasets.core.download.download_manager import NonMatchingChecks
 
 import keras_caption as kc
 from keras_caption.apps.scenes.scenes.builder import Scenes, ScenesConfig
+from keras_caption.datasets import load_parallel
 from keras_caption.datasets.building import build
 
 SMALL = ScenesConfig(name="small", train=3, val=1, test=1)
@@ -128,3 +129,26 @@ def test_a_download_that_fails_is_one_sentence(tmp_path, monkeypatch, error, rea
     with pytest.raises(kc.InputError, match=message):
         build(lambda: Downloaded(data_dir=tmp_path))
     assert not list(tmp_path.glob("downloaded/incomplete*"))
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        (lambda **x: kc.datasets.load("scenes", dat_dir="d", **x), "mean data_dir"),
+        (lambda **x: kc.datasets.load("moving_scenes", foo=1, **x), "no 'foo'. Valid"),
+        (lambda **x: kc.datasets.load("coco_objects", foo=1, **x), "takes no 'foo'"),
+        (lambda **x: kc.datasets.load_questions("scene_questions", foo=1), "no 'foo'"),
+        (lambda **x: load_parallel("scene_sentences", foo=1), "takes no 'foo'"),
+        (lambda **x: load_parallel("wmt14_translate", foo=1), "takes no 'foo'"),
+        (lambda **x: load_parallel("parallel", "a", foo=1), "files takes no 'foo'"),
+        (lambda **x: kc.datasets.load("scenes", data_dir=3), "made with data_dir=3: "),
+        (lambda **x: kc.datasets.load("scenes", config="no", **x), "BuilderConfig no"),
+        (lambda **x: kc.datasets.load("scenes", config=5, **x), "with config=5, "),
+        (lambda **x: kc.datasets.load("scenes", version="9.9.9", **x), "only: 1.0.0"),
+        (lambda **x: kc.datasets.load("scenes", file_format="x", **x), "valid FileFor"),
+    ],
+)
+def test_arguments_of_builders_are_refused_in_one_sentence(tmp_path, load, message):
+    with pytest.raises(kc.InputError, match=message) as caught:
+        load(data_dir=tmp_path)
+    assert "\n" not in str(caught.value)

@@ -218,6 +218,13 @@ def test_splits_by_hash_are_tenths_and_never_empty():
         (b"image,text\na.jpg,A dog, asleep.\n", "line 2 has 3 cells, and the header 2"),
         (b"image,text\na.jpg,caf\xe9\n", "line 2, is not UTF-8 at byte 10"),
         (
+            b"PK\x03\x04\x14",
+            r"own\.csv is a ZIP archive, such as a workbook of Excel; ",
+        ),
+        (b"\x1f\x8b\x08\x08", r"own\.csv is compressed by gzip without the suffix"),
+        ("image,text\n".encode("utf-16"), r"own\.csv is UTF-16; text in UTF-8 is exp"),
+        (b"i\0m\0a\0", r"own\.csv is binary; text in UTF-8 is expected"),
+        (
             b'image,text\na.jpg,"A dog\n',
             "line 2, begins a cell with a quotation mark that is not closed",
         ),

@@ -1,5 +1,6 @@
 """Third-party region features and datasets prepared from them."""
 
+import base64
 import functools
 import json
 import os
@@ -77,6 +78,9 @@ def spoil_tsv(features, what):
         row[3] = 2
     elif what == "nan":
         row[5] = text(np.full((1, DIM), np.nan))
+    elif what in ("float16", "float64"):
+        values = np.maximum(np.random.default_rng(0).normal(size=(1, 64)), 0)
+        row[5] = base64.b64encode(values.astype(what).tobytes()).decode()
     elif what == "box":
         row[4] = text([[0, 0, 2 * WIDTH, HEIGHT]])
     elif what == "divided":
@@ -95,6 +99,8 @@ def spoil_tsv(features, what):
         ("base64", r"line 2 \(image 7\): its features cannot be decoded"),
         ("count", r"num_boxes is 2, but there are 4 numbers of boxes"),
         ("nan", "has features that are not finite"),
+        ("float16", r"line 2 \(image 7\): its features look like float16; float32 is"),
+        ("float64", "its features look like float64; float32 is expected"),
         ("box", "has boxes that exceed the image"),
         ("divided", "has boxes within one pixel: they should be in pixels"),
         ("width and height", "without area: boxes should be x1, y1, x2, y2"),

@@ -225,8 +225,22 @@ def test_galleries_of_ollama_are_answered(client):
         "captioner:latest": ["completion", "vision"],
         "translator": ["completion"],
     }.items():
-        shown = http.post("/api/show", json={"model": model}).json()
-        assert shown["capabilities"] == capabilities
+        for key in "model", "name":
+            shown = http.post("/api/show", json={key: model}).json()
+            assert shown["capabilities"] == capabilities
+    # What `ollama run` and galleries send first, for the model to be loaded.
+    answer = {"response": ""}
+    message = {"message": {"role": "assistant", "content": ""}}
+    end = {"model": "answerer", "done": True, "done_reason": "load"}
+    for path, body, expected in (
+        ("generate", {}, answer),
+        ("generate", {"prompt": "", "images": []}, answer),
+        ("chat", {}, message),
+        ("chat", {"messages": []}, message),
+    ):
+        loaded = http.post(f"/api/{path}", json={"model": "answerer", **body}).json()
+        assert loaded.pop("created_at")
+        assert loaded == {**expected, **end}
     for path, body, status, message in (
         (
             "generate",
@@ -247,6 +261,8 @@ def test_galleries_of_ollama_are_answered(client):
         ("chat", {**chat, "messages": [said]}, 400, "reads, in messages[].images whe"),
         ("chat", {**chat, "model": "llava"}, 404, "There is no model llava."),
         ("show", {"model": "llava:latest"}, 404, "There is no model llava."),
+        ("show", {}, 400, "model: Field required"),
+        ("generate", {"model": "llava"}, 404, "There is no model llava."),
         ("pull", {"model": "llava"}, 404, "There is no /api/pull here"),
     ):
         answer = http.post(f"/api/{path}", json=body)

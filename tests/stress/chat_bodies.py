@@ -108,8 +108,11 @@ class Form:
     def is_right(self, body):
         if not self.follows.is_valid(body):
             return False
-        user = body if self.field is None else body[self.field][-1]
-        return self.needs.is_valid(user)
+        if self.field is None:
+            return self.needs.is_valid(body)
+        messages = body.get(self.field)
+        # Ollama's form takes chats without messages: they load the model.
+        return not messages or self.needs.is_valid(messages[-1])
 
     def right_bodies(self):
         """Strategy of dicts of what the server reads."""
@@ -117,7 +120,7 @@ class Form:
         def with_user(body):
             if self.field is None:
                 return {**body, **copy.deepcopy(self.user)}
-            before = body[self.field]
+            before = body.get(self.field)
             before = before if isinstance(before, list) else []
             before = [x for x in before if x["role"] != "user"]
             return {**body, self.field: [*before, copy.deepcopy(self.user)]}

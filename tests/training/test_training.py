@@ -1,6 +1,8 @@
+import gc
 import json
 import resource
 import types
+import weakref
 
 import keras
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 import tensorflow as tf
 from conftest import random_images, tiny
 from keras import ops
+from tensorflow.python.framework import ops as gradients
 
 import keras_caption as kc
 from keras_caption.training import phases
@@ -49,6 +52,39 @@ def test_smoothed_cross_entropy_is_that_of_the_released_code(rng, smoothing):
     np.testing.assert_allclose(float(loss), expected, rtol=1e-5)
     of_logits *= weights[..., None] / weights.sum()
     np.testing.assert_allclose(gradient, of_logits, atol=1e-6)
+    for compiles in False, True:
+
+        @tf.function(jit_compile=compiles)
+        def in_graph():
+            with tf.GradientTape() as tape:
+                loss = loss_of(targets, variable, weights.astype("float32"))
+            return loss, tape.gradient(loss, variable)
+
+        loss, gradient = in_graph()
+        np.testing.assert_allclose(float(loss), expected, rtol=1e-5)
+        np.testing.assert_allclose(gradient, of_logits, atol=1e-6)
+
+
+def test_trained_models_are_forgotten(vocabulary, rng):
+    """TensorFlow keeps the graph of each gradient that it registers."""
+
+    def registered():
+        return [*gradients.gradient_registry._registry]
+
+    before = registered()
+
+    def train():
+        model = kc.models.create("ngsan", vocabulary=vocabulary, **tiny("ngsan"))
+        model.compile("sgd", kc.training.SequenceCrossEntropy(0.1), jit_compile=False)
+        tokens = rng.integers(4, 34, (3, 1, 6)).astype("int32")
+        batch = {**random_images(rng), "tokens": tokens}
+        model.train_on_batch(*kc.text.teacher_forcing(batch))
+        return weakref.ref(model.encoder)
+
+    forgotten = train()
+    gc.collect()
+    assert forgotten() is None
+    assert not [name for name in registered() if name not in before]
 
 
 def test_repeated_words_train_like_one_summed_gradient(rng):

@@ -6,6 +6,7 @@ from typing import Any
 from keras_caption.apps.scenes.moving_scenes import MovingScenes
 from keras_caption.apps.scenes.scenes import Scenes
 from keras_caption.base.errors import InputError
+from keras_caption.datasets.building import make_builder
 
 
 def _built_in(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
@@ -14,7 +15,7 @@ def _built_in(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
             raise InputError(
                 f"The dataset {name} is built in, and not read from {folder}."
             )
-        return make(**kwargs)
+        return make_builder(name, make, **kwargs)
 
     return load_built_in
 

@@ -92,6 +92,9 @@ class ChatForm:
             has no text before its search ends, so that each text is one event.
         media_type: str, of streams.
         error: Function from a status and a sentence to the body of an error.
+        loaded: Function from a `Chat` without messages, which asks whether its model is
+            loaded, to the body of the response. Defaults to `None`, for protocols whose
+            chats have messages.
     """
 
     read: Callable[[bytes], Chat]
@@ -99,6 +102,7 @@ class ChatForm:
     events: Callable[[Chat, Reply], bytes]
     media_type: str
     error: Callable[[int, str], dict[str, Any]]
+    loaded: Callable[[Chat], dict[str, Any]] | None = None
 
 
 def read_body(content: bytes, schema: type[pydantic.BaseModel]) -> Any:

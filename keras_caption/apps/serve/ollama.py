@@ -59,14 +59,16 @@ class ChatRequest(pydantic.BaseModel):
     """A request of a message. Other fields of Ollama's are ignored."""
 
     model: Name
-    messages: Annotated[list[ChatMessage], pydantic.Field(min_length=1)]
+    messages: list[ChatMessage] | None = None
     stream: bool | None = None
 
 
 class ShowRequest(pydantic.BaseModel):
-    """A request of what is known of a model."""
+    """A request of what is known of a model, which old clients call `name`."""
 
-    model: Name
+    model: Annotated[
+        Name, pydantic.Field(validation_alias=pydantic.AliasChoices("model", "name"))
+    ]
 
 
 def read_generate(content: bytes) -> Chat:
@@ -74,9 +76,10 @@ def read_generate(content: bytes) -> Chat:
     request = read_body(content, GenerateRequest)
     images = images_of("images", request.images)
     text = request.prompt or ""
+    message = Message("The request", "user", text, "prompt", images)
     return Chat(
         request.model,
-        [Message("The request", "user", text, "prompt", images)],
+        [message] if text or images else [],
         text_field="prompt",
         image_field="images",
         stream=request.stream is not False,
@@ -87,7 +90,7 @@ def read_chat(content: bytes) -> Chat:
     """Reads the body of a request, see `ChatForm`."""
     request = read_body(content, ChatRequest)
     messages = []
-    for i, message in enumerate(request.messages):
+    for i, message in enumerate(request.messages or []):
         images = images_of(f"messages[{i}].images", message.images)
         text = message.content or ""
         said = f"messages[{i}].content"
@@ -198,7 +201,10 @@ def form_of(
         last = {**whole(chat, reply), **said("")}
         return in_lines([{**head(chat), **said(text), "done": False}, last])
 
-    return ChatForm(read, whole, events, LINES, error_body)
+    def loaded(chat):
+        return {**head(chat), **said(""), "done": True, "done_reason": "load"}
+
+    return ChatForm(read, whole, events, LINES, error_body, loaded)
 
 
 GENERATE = form_of(read_generate, lambda text: {"response": text})

@@ -269,6 +269,9 @@ class Rest:
                         chat = await asyncio.to_thread(form.read, content)
                         model = self._model(chat.model)
                         facts |= {"model": model.name, "verb": "chat"}
+                        if form.loaded is not None and not chat.messages:
+                            found_version(model)
+                            return to_response(200, form.loaded(chat))
                         reply = await self.service.chat(
                             model.name, lambda: found_version(model), chat
                         )
