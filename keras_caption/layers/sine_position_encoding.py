@@ -13,8 +13,8 @@ class SinePositionEncoding(keras.layers.Layer):
 
     Vaswani et al., "Attention Is All You Need", NeurIPS 2017, Section 3.5: channels
     `2 i` and `2 i + 1` of position p are the sine and the cosine of
-    `p / 10000^(2 i / dim)`. KerasHub's layer of this name computes the same, but in half
-    precision if that is the policy, in which adjacent late positions become equal.
+    `p / 10000^(2 i / dim)`. KerasHub's layer of this name computes the same, but in
+    half precision if that is the policy: adjacent late positions then become equal.
 
     Call arguments:
         inputs: `(batch, T, dim)`, of which only the shape matters.

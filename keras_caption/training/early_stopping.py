@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_caption.base.arguments import Count, check
 from keras_caption.training.callbacks import Checkpoint, steps_done
+from keras_caption.training.strategies import on_any_worker
 
 
 class StopEarly(keras.callbacks.Callback):
@@ -18,16 +19,30 @@ class StopEarly(keras.callbacks.Callback):
         checkpoint: `Checkpoint` of the run.
         monitor: str, name of the log, see `has_stalled`.
         patience: int, number of epochs without a better value.
+        strategy: `tf.distribute.Strategy` whose workers all have this callback. They
+            stop together, though only the chief's checkpoint has a history. Defaults
+            to `None`, one worker.
     """
 
-    def __init__(self, checkpoint: Checkpoint, monitor: str, patience: int):
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        monitor: str,
+        patience: int,
+        strategy: Any = None,
+    ):
         super().__init__()
         self.checkpoint = checkpoint
         self.monitor = monitor
         self.patience = patience
+        self.strategy = strategy
 
     def on_epoch_end(self, epoch, logs=None):
-        if has_stalled(self.checkpoint.history, self.monitor, self.patience):
+        stalled = has_stalled(self.checkpoint.history, self.monitor, self.patience)
+        if self.patience and self.strategy is not None:
+            # A worker that went on alone would wait for the others forever.
+            stalled = on_any_worker(self.strategy, stalled)
+        if stalled:
             self.model.stop_training = True
 
 

@@ -311,6 +311,8 @@ def test_the_mean_of_the_last_epochs_is_validated_and_kept(tmp_path):
         ("val_loss", [3.0, 1.0, 2.0], 1, True),
         ("val_loss", [3.0, 1.0, 2.0], 0, False),
         ("val_loss", [], 1, False),
+        ("val_loss", [np.nan, 3.0, 2.0], 1, False),  # NaN is worse than any value
+        ("val_bleu", [np.nan, np.nan], 1, True),
     ],
 )
 def test_stalls_after_so_many_epochs_without_a_better_value(
