@@ -69,12 +69,13 @@ def has_stalled(history: Sequence[dict[str, Any]], monitor: str, patience: int) 
     Args:
         history: The logs of all epochs, a list of dict.
         monitor: str, name of a log. A loss, whose name ends in `"loss"`, is best at its
-            minimum, any other log at its maximum.
+            minimum, any other log at its maximum. NaN is worse than any number.
         patience: int, number of epochs without improvement; 0 disables the check.
     """
     if not patience or not history:
         return False
-    values = np.array([row[monitor] for row in history])
-    # The first of equal values: a tie is no improvement.
-    best = values.argmin() if monitor.endswith("loss") else values.argmax()
-    return bool(len(values) - 1 - best >= patience)
+    sign = -1.0 if monitor.endswith("loss") else 1.0
+    scores = sign * np.array([row[monitor] for row in history])
+    # The first of equal scores: a tie is no improvement.
+    best = np.where(np.isnan(scores), -np.inf, scores).argmax()
+    return bool(len(scores) - 1 - best >= patience)

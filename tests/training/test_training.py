@@ -299,6 +299,10 @@ def test_the_mean_of_the_last_epochs_is_validated_and_kept(tmp_path):
     files[-1].write_bytes(files[-1].read_bytes()[:99])
     with pytest.raises(kc.InputError, match=r"epoch_5\.npz cannot be read"):
         epoch_of_weights(5, 1.0)
+    (tmp_path / "best.keras").unlink()
+    checkpoint.history = [{"val_cider": np.nan}]  # than which any score is better
+    checkpoint.on_epoch_end(1, {"val_cider": 1.0})
+    assert (tmp_path / "best.keras").exists()
 
 
 @pytest.mark.parametrize(
