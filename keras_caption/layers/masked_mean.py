@@ -18,7 +18,9 @@ def masked_mean(
     """
     if mask is None:
         return ops.mean(items, axis=1)
-    valid = ops.expand_dims(ops.cast(mask, items.dtype), -1)
+    valid = ops.expand_dims(mask, -1)
     # An example without valid items divides 0 by 1, not by 0.
-    count = ops.maximum(ops.sum(valid, axis=1), 1.0)
-    return ops.sum(items * valid, axis=1) / count
+    count = ops.maximum(ops.sum(ops.cast(valid, "float32"), axis=1), 1.0)
+    # `where`, not a product: padding may hold NaN. Sums overflow in float16.
+    total = ops.sum(ops.where(valid, ops.cast(items, "float32"), 0.0), axis=1)
+    return ops.cast(total / count, items.dtype)

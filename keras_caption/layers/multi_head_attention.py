@@ -257,7 +257,8 @@ class MultiHeadAttention(ConfiguredLayer):
         | tuple[Float[Tensor, "batch T dim"], Float32[Tensor, "batch num_heads T M"]]
     ):
         if value is None:
-            value, value_mask = query, query_mask
+            value = query
+            value_mask = query_mask if value_mask is None else value_mask
         bias = self._bias(query, value, boxes)
         keys, values = self.project(value, value_mask)
         mask = combine_masks(value_mask, attention_mask)

@@ -13,7 +13,8 @@ class SinePositionEncoding(keras.layers.Layer):
 
     Vaswani et al., "Attention Is All You Need", NeurIPS 2017, Section 3.5: channels
     `2 i` and `2 i + 1` of position p are the sine and the cosine of
-    `p / 10000^(2 i / dim)`. KerasHub's layer of this name computes the same.
+    `p / 10000^(2 i / dim)`. KerasHub's layer of this name computes the same, but in
+    half precision if that is the policy: adjacent late positions then become equal.
 
     Call arguments:
         inputs: `(batch, T, dim)`, of which only the shape matters.
@@ -35,15 +36,15 @@ class SinePositionEncoding(keras.layers.Layer):
     ) -> Float[Tensor, "batch T dim"]:
         shape = ops.shape(inputs)
         channels = ops.arange(shape[-1])
-        positions = ops.cast(ops.arange(shape[-2]) + start_index, self.compute_dtype)
+        # Half precision cannot distinguish late positions.
+        dtype = keras.backend.result_type(self.compute_dtype, "float32")
+        positions = ops.cast(ops.arange(shape[-2]) + start_index, dtype)
         # Channels 2 i and 2 i + 1 share the frequency 10000^(-2 i / dim).
-        exponents = ops.cast(channels // 2 * 2, self.compute_dtype) / ops.cast(
-            shape[-1], self.compute_dtype
-        )
-        frequencies = ops.power(ops.cast(1e-4, self.compute_dtype), exponents)
+        exponents = ops.cast(channels // 2 * 2, dtype) / ops.cast(shape[-1], dtype)
+        frequencies = ops.power(ops.cast(1e-4, dtype), exponents)
         angles = ops.expand_dims(positions, 1) * frequencies
         encoding = ops.where(channels % 2 == 0, ops.sin(angles), ops.cos(angles))
-        return ops.broadcast_to(encoding, shape)
+        return ops.broadcast_to(ops.cast(encoding, self.compute_dtype), shape)
 
     def compute_output_shape(
         self, inputs_shape: tuple[int | None, ...]

@@ -194,7 +194,7 @@ class AoADecoder(TokenDecoder):
         self, memory: Any, memory_mask: Any = None, summary: Any = None
     ) -> tuple[Any, ...]:
         """Returns keys, values and mask of the memory, and its mean or `summary`."""
-        keys, values = self.attention.project(memory)
+        keys, values = self.attention.project(memory, memory_mask)
         if summary is None:
             summary = masked_mean(memory, memory_mask)
         if memory_mask is not None:

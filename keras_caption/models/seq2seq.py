@@ -8,6 +8,7 @@ from keras_caption.base.arguments import KerasOptions, Tensor
 from keras_caption.base.errors import InputError
 from keras_caption.decoding import Decoding
 from keras_caption.inputs import InputKind
+from keras_caption.models.constructors import parameters_of
 from keras_caption.models.searching import Searching
 from keras_caption.models.task_model import TaskModel
 from keras_caption.text import Tokenizer
@@ -26,7 +27,8 @@ class Seq2Seq(Searching, TaskModel):
     `keras_caption.models.TransformerDecoder`. All searches use this pair of methods.
 
     A subclass that builds encoder and decoder from its own arguments has these
-    arguments in its config. The config of any other model holds encoder and decoder.
+    arguments in its config. The config of any other model holds encoder and decoder,
+    which must not share weights if the model is to be saved.
 
     Args:
         encoder: Functional Keras model from a dict of inputs to the memory,
@@ -195,6 +197,18 @@ class Seq2Seq(Searching, TaskModel):
             memory: dict, as `encode` returns it.
         """
         return self.decoder(tokens, **memory)
+
+    def get_config(self) -> dict[str, Any]:
+        if "encoder" in parameters_of(type(self)):  # else the constructor shares again
+            known = {id(v) for v in self.encoder.weights}
+            shared = [v.path for v in self.decoder.weights if id(v) in known]
+            if shared:
+                raise InputError(
+                    f"Encoder and decoder of the model '{self.name}' share "
+                    f"{shared[0]}, which Keras would load as two: a subclass that "
+                    "builds both from its own arguments can be saved."
+                )
+        return super().get_config()
 
     def attention(
         self, tokens: Int[Tensor, "batch*C T"], memory: dict[str, Any]

@@ -116,7 +116,7 @@ class VideoAoANet(Captioner):
                 make_attention,
                 decoder_heads,
                 model_dim // decoder_heads,
-                mechanisms,
+                mechanisms.in_block(0),
                 output_projection=False,
                 value_projection=mechanisms.score is None,
                 dtype=dtype,

@@ -343,7 +343,9 @@ class Checkpoint(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         model = model_of(self.model)
-        previous = max((row[self.monitor] for row in self.history), default=-np.inf)
+        # `fmax`, not `max`: no score would be greater than an earlier NaN.
+        scores = [row[self.monitor] for row in self.history]
+        previous = np.fmax.reduce(scores, initial=-np.inf)
         # Not epochs times steps: in half precision, steps that overflow are skipped.
         iterations = steps_done(model)
         self.history.append(

@@ -236,14 +236,14 @@ def fit(
             )
         )
     if directory.is_chief:
-        # Only the chief writes files; `StopEarly` reads the history of its checkpoint.
+        # Only the chief writes files.
         logs = TensorBoardLogs(directory.folder / "logs", task.summaries)
         callbacks += [logs, checkpoint]
-        callbacks.append(StopEarly(checkpoint, *stop))
         if group == "self_critical":
             callbacks.append(
                 SelfCriticalAdvice(trainer.max_length, task.monitor, checkpoint.history)
             )
+    callbacks.append(StopEarly(checkpoint, *stop, strategy))
     if max_steps is not None:
         callbacks.append(StopAtStep(max_steps))
     trainer.fit(

@@ -53,15 +53,21 @@ def wait_for_all(strategy: Any) -> None:
 
     Workers then read no file before the chief has written it.
     """
+    on_any_worker(strategy, False)
+
+
+def on_any_worker(strategy: Any, flag: bool) -> bool:
+    """Returns whether a flag is set on any worker, once all workers have called it."""
     import tensorflow as tf
 
     from keras_caption.base.replicas import sum_over_replicas
 
     # A sum over replicas returns only when every worker has sent its part.
-    def meet():
-        return sum_over_replicas(tf.constant(1.0))
+    def count():
+        return sum_over_replicas(tf.constant(float(flag)))
 
-    tf.function(strategy.run, autograph=False)(meet)
+    counts = tf.function(strategy.run, autograph=False)(count)
+    return float(strategy.experimental_local_results(counts)[0]) > 0
 
 
 def whole_batches(examples: int, batch_size: int, replicas: int, noun: str) -> int:

@@ -53,6 +53,11 @@ MUTATIONS = [  # (file, tests), text, replacement
         "scores = scores + ops.cast(bias",
         "scores = scores - ops.cast(bias",
     ),
+    (
+        (MULTI_HEAD, HEADS),
+        "query_mask if value_mask is None else value_mask",
+        "query_mask",
+    ),
     (("layers/sockets.py", HEADS), "logical_and(value_mask", "logical_or(value_mask"),
     (DECODER, "(positions, 1) >= positions", "(positions, 1) > positions"),
     (DECODER, "positions <= index", "positions < index"),
@@ -78,8 +83,8 @@ MUTATIONS = [  # (file, tests), text, replacement
     ),
     (
         ("layers/masked_mean.py", "models/test_aoanet.py"),
-        "ops.sum(items * valid, axis=1) / count",
-        "ops.mean(items * valid, axis=1)",
+        'ops.sum(ops.cast(valid, "float32"), axis=1)',
+        'ops.sum(ops.ones_like(items[..., :1], "float32"), axis=1)',
     ),
     (
         ("layers/unbiased_layer_normalization.py", "models/test_aoanet.py"),
@@ -231,8 +236,8 @@ MUTATIONS = [  # (file, tests), text, replacement
     ),
     (
         ("training/early_stopping.py", f"{TRAINING} -k stalls"),
-        "len(values) - 1 - best",
-        "len(values) - best",
+        "len(scores) - 1 - best",
+        "len(scores) - best",
     ),
     (
         ("training/schedules.py", f"{TRAINING} -k schedule"),

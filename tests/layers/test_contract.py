@@ -315,6 +315,13 @@ def test_half_precision_is_close_to_single(name, dtype):
     assert_all_close(half(**inputs, **masks), expected, atol=0.05, rtol=0.05)
 
 
+@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
+def test_late_positions_are_exact_in_half_precision(dtype):
+    items = np.zeros((1, 1000, 64), "float32")
+    late = layers.SinePositionEncoding(dtype=dtype)(items)
+    assert_all_close(late, layers.SinePositionEncoding()(items), atol=0.01)
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """A folder of models of one layer each with inputs, and their outputs by name."""

@@ -73,6 +73,10 @@ def test_cross_attention_and_attention_mask(rng):
     both = layer(x, memory, value_mask=valid, attention_mask=allowed)
     expected = layer(x, memory, attention_mask=allowed & valid[:, None])
     np.testing.assert_allclose(both, expected, atol=1e-6)
+    # In self-attention too.
+    layer, valid = MultiHeadAttention(2, 3), valid[:, :4]
+    expected = layer(x, x, value_mask=valid)
+    np.testing.assert_allclose(layer(x, value_mask=valid), expected, atol=1e-6)
 
 
 def test_additive_attention_to_the_items_themselves(rng):

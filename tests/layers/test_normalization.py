@@ -5,6 +5,7 @@ import reference
 
 from keras_caption.base.errors import InputError
 from keras_caption.layers import InstanceNormalization, MultiHeadAttention
+from keras_caption.layers.masked_mean import masked_mean
 
 
 def test_instance_normalization_follows_eq_6_over_valid_regions(rng):
@@ -56,6 +57,11 @@ def test_half_precision_survives_large_values(rng, dtype):
     out = InstanceNormalization(dtype=dtype)(keras.ops.cast(x, dtype))
     out = np.array(keras.ops.cast(out, "float32"))
     np.testing.assert_allclose(out.std(1), 1.0, atol=0.05)
+    mask = np.arange(6) < 5
+    large = keras.ops.cast(np.where(mask[:, None], abs(x) + 2e4, np.nan), dtype)
+    mean = np.array(keras.ops.cast(masked_mean(large, mask[None]), "float32"))
+    expected = np.array(keras.ops.cast(large, "float32"))[:, :5].mean(1)
+    np.testing.assert_allclose(mean, expected, rtol=0.01)
 
 
 def test_batch_norm_ignores_padding_and_keeps_moving_statistics(rng):

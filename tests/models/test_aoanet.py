@@ -168,6 +168,17 @@ def test_a_single_head_of_additive_attention(rng, vocabulary, context, batch):
         np.testing.assert_allclose(logits[i], expected, atol=1e-4)
 
 
+def test_padding_does_not_change_normalized_keys(rng):
+    attention = kc.layers.MultiHeadAttention(
+        2, 4, key_norm="instance", output_projection=False
+    )
+    decoder = kc.models.AoADecoder(9, 8, 8, attention)
+    memory = rng.normal(size=(1, 5, 8)).astype("float32")
+    tokens, mask = np.array([[1, 4, 5]]), np.arange(5)[None] < 3
+    expected = decoder(tokens, memory[:, :3])
+    np.testing.assert_allclose(decoder(tokens, memory, mask), expected, atol=1e-5)
+
+
 def logits_of_single(model, regions, caption):
     """Logits after each token of a caption, of a model of the released code's base.
 

@@ -56,6 +56,17 @@ def test_what_save_writes_load_reads(make, tmp_path, monkeypatch):
             model.save(tmp_path / name)
 
 
+def test_a_table_shared_by_both_parts_is_not_saved_as_two(tmp_path):
+    inputs = kc.inputs.Text.symbolic()
+    table = kc.layers.WordEmbedding(9, 8)
+    encoder = keras.Model(inputs, table(inputs["source"]))
+    decoder = kc.models.TransformerDecoder(9, 8, [], embedding=table)
+    model = kc.models.Seq2Seq(encoder, decoder)
+    with pytest.raises(kc.InputError, match="share word_embedding"):
+        model.save(tmp_path / "model.keras")
+    assert not [*tmp_path.iterdir()]
+
+
 OF_0_1 = PROJECT / "tests" / "oracles" / "saved_by_0_1"
 SENTENCES = ["der hund", "katze die katze"]
 

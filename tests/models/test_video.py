@@ -122,6 +122,8 @@ def test_presets_are_the_papers():
     assert base.decoder.gate is None
     assert aoa.decoder.gate is not None
     assert base.encoder.output.shape[-1] == aoa.decoder.model_dim == 1024
+    without_areas = create("video_aoa", **AREAS, area_layers=0)
+    assert without_areas.decoder.attention.memory is None
 
 
 @pytest.mark.parametrize("name", ["video_nsa", "video_aoa"])

@@ -202,7 +202,9 @@ def main(where, folder):
     for task in OF_WORKERS if where in WORKERS else (*TASKS, *OF_TRANSLATION):
         run = train_translator if task in OF_TRANSLATION else train
         run(strategy, task, f"{folder}/{task}_{where}.npz")
-    if where not in WORKERS:
+    if where in WORKERS:
+        np.savez(f"{folder}/stopped_{where}.npz", stops_early(strategy))
+    else:
         train_unevenly(strategy, folder, where)
     if where == "mirrored":
         for task in COMPILED:
@@ -241,6 +243,17 @@ def overflow(strategy):
         model.compile(optimizer, loss=model.loss, jit_compile=False)
     model.fit(batches, verbose=0)
     return model.get_weights()
+
+
+def stops_early(strategy):
+    """Whether a worker stops once the history, which the first alone has, stalls."""
+    history = [{"val_cider": 1.0}] * 2 if is_chief(strategy) else []
+    checkpoint = types.SimpleNamespace(history=history)
+    model = types.SimpleNamespace(stop_training=False)
+    stop = kc.training.StopEarly(checkpoint, "val_cider", 1, strategy)
+    stop.set_model(model)
+    stop.on_epoch_end(1)
+    return model.stop_training
 
 
 def start(where, folder, **environment):
@@ -324,6 +337,12 @@ def test_replicas_have_masks_of_their_own(trained):
 def test_replicas_skip_a_step_together(trained):
     with np.load(trained / "overflowed.npz") as weights:
         assert all(np.isfinite(weights[name]).all() for name in weights.files)
+
+
+@pytest.mark.parametrize("where", WORKERS)
+def test_workers_stop_early_together(trained, where):
+    with np.load(trained / f"stopped_{where}.npz") as stopped:
+        assert stopped["arr_0"]
 
 
 if __name__ == "__main__":

@@ -335,6 +335,10 @@ def test_the_mean_of_the_last_epochs_is_validated_and_kept(tmp_path):
     files[-1].write_bytes(files[-1].read_bytes()[:99])
     with pytest.raises(kc.InputError, match=r"epoch_5\.npz cannot be read"):
         epoch_of_weights(5, 1.0)
+    (tmp_path / "best.keras").unlink()
+    checkpoint.history = [{"val_cider": np.nan}]  # than which any score is better
+    checkpoint.on_epoch_end(1, {"val_cider": 1.0})
+    assert (tmp_path / "best.keras").exists()
 
 
 @pytest.mark.parametrize(
@@ -347,6 +351,8 @@ def test_the_mean_of_the_last_epochs_is_validated_and_kept(tmp_path):
         ("val_loss", [3.0, 1.0, 2.0], 1, True),
         ("val_loss", [3.0, 1.0, 2.0], 0, False),
         ("val_loss", [], 1, False),
+        ("val_loss", [np.nan, 3.0, 2.0], 1, False),  # NaN is worse than any value
+        ("val_bleu", [np.nan, np.nan], 1, True),
     ],
 )
 def test_stalls_after_so_many_epochs_without_a_better_value(
