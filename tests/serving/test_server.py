@@ -965,6 +965,31 @@ def test_the_client_comes_again_where_the_server_is_busy(monkeypatch):
         client.texts("m", [pathlib.Path("none.jpg")])
 
 
+def test_a_call_of_a_client_that_is_closed_meanwhile_ends(tmp_path):
+    model, begun, may_end = Fake(), threading.Event(), threading.Event()
+    answer = model.answer
+
+    def answer_slowly(*args, **options):
+        begun.set()
+        may_end.wait(10)
+        return answer(*args, **options)
+
+    def ask():
+        with pytest.raises(kc.InputError, match="The client is closed"):
+            client.texts("adder", [{"x": 1}])
+        ended.set()
+
+    model.answer, ended = answer_slowly, threading.Event()
+    with serve(tmp_path, model).serving() as url:
+        client = Client(url)
+        threading.Thread(target=ask, daemon=True).start()
+        assert begun.wait(10)
+        client.close()
+        has_ended = ended.wait(5)
+        may_end.set()
+    assert has_ended
+
+
 class Wrong(http.server.BaseHTTPRequestHandler):
     """Answers each request by the next of some functions of a handler."""
 
