@@ -69,8 +69,8 @@ def raw_rows(
         delimiter: str, see `split_row`, or `None` for a file whose rows are lines.
     """
     lines = raw_lines(file)
-    # Lines that were read ahead: those that a quoted cell holds as a whole, then perhaps
-    # one that does not, and its state. Looked at once, not again for each row.
+    # Lines that were read ahead: those that are all within a quoted cell, then perhaps
+    # one that is not, and its state. Each is looked at once, not again for each row.
     waiting: collections.deque[tuple[int, bytes]] = collections.deque()
     held = size = 0  # number and bytes of the former
     after = None
