@@ -16,6 +16,7 @@ from keras_caption.base.atomic import (
     replacing,
     write_json,
 )
+from keras_caption.formats.json_files import read_json
 
 EXPORT = ("saved_model.pb", "variables/variables.*")
 
@@ -204,3 +205,10 @@ def test_errors_of_writing_name_the_file(tmp_path):
         pass
     with pytest.raises(OSError, match=r"a\.csv'$"), replacing(path) as partial:
         raise OSError(28, "No space left on device", str(partial))
+
+
+def test_json_of_names_that_are_not_utf_8_can_be_read(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"caf\udce9.jpg": ["\U0001f436 caf\udce9", 1.5]})
+    found = read_json(path, dict[str, list[str | float]])
+    assert found == {r"caf\udce9.jpg": ["\U0001f436 caf\\udce9", 1.5]}

@@ -1,6 +1,7 @@
 """A cache only saves time: what is wrong in it is as if it were not there."""
 
 import errno
+import pathlib
 import shutil
 
 import pytest
@@ -52,6 +53,22 @@ def test_what_is_harmed_is_made_anew(harm, made, tmp_path):
             kept = cache.keep(key, path)
             assert cache.find(key) == {key: kept}
     assert cache.find().keys() == made.keys()
+
+
+def test_what_another_process_keeps_meanwhile_is_found(made, tmp_path, monkeypatch):
+    cache, other = (Cache(tmp_path / "cache", "files") for _ in range(2))
+    rename, kept = pathlib.Path.rename, []
+
+    def rename_later(path, target):
+        if not kept:
+            kept.append(None)
+            kept.append(other.keep("two-1", made["two-1"]))
+        return rename(path, target)
+
+    monkeypatch.setattr(pathlib.Path, "rename", rename_later)
+    assert cache.keep("two-1", made["two-1"]) == kept[1] == cache.find()["two-1"]
+    assert [x.name for x in cache.folder.iterdir()] == [kept[1].name]
+    assert cache.keep("one-1.pb", made["one-1.pb"])
 
 
 def test_an_entry_of_another_key_is_none(made, tmp_path):

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -26,6 +28,22 @@ from keras_caption.decoding.random_numbers import threefry, uniform_numbers
 @pytest.fixture
 def with_gpu(monkeypatch):
     monkeypatch.setattr(compilation, "has_accelerator", lambda: True)
+
+
+def test_threads_keep_a_compilation_once(tmp_path, monkeypatch):
+    kept = compilation.KeptCompilations(tmp_path / "cache")
+    (kept.working / "xla_compile_cache__a.pb").touch()
+    keep, keys = kept.cache.keep, []
+
+    def keep_slowly(key, path):
+        keys.append(key)
+        time.sleep(0.2)
+        return keep(key, path)
+
+    monkeypatch.setattr(kept.cache, "keep", keep_slowly)
+    with ThreadPoolExecutor(2) as pool:
+        [x.result() for x in [pool.submit(kept.keep) for _ in range(2)]]
+    assert keys == ["xla_compile_cache__a.pb"]
 
 
 def test_sizes_are_rounded_up_alike_in_python_and_in_graphs():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, FailFast, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from keras_caption.base.errors import InputError
@@ -14,6 +14,17 @@ from keras_caption.base.validation import adapter, describe
 
 Tensor = Any  # a NumPy array, a tensor of the backend or a `keras.KerasTensor`
 Shape = tuple[int | None, ...]
+
+
+class FirstFault(FailFast):
+    """Ends the validation of a list or tuple at its first fault.
+
+    Each fault takes a kilobyte: those of all items of a long list might fill memory.
+    Unions need the hash, which pydantic's own class lacks.
+    """
+
+    def __hash__(self):
+        return hash(self.fail_fast)
 
 
 class KerasOptions(TypedDict, total=False):

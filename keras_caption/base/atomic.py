@@ -12,6 +12,7 @@ from fnmatch import fnmatch
 from typing import Any
 
 from keras_caption.base.errors import InputError
+from keras_caption.base.validation import SURROGATE
 
 # What file systems say that know no locks, as over a network. There the lock is held
 # while its file names a process of this machine that runs.
@@ -190,7 +191,14 @@ def _attributes(path):
 
 
 def write_json(path: str | os.PathLike, content: Any) -> None:
-    """Writes a JSON file that appears whole or not at all."""
+    r"""Writes a JSON file that appears whole or not at all.
+
+    Half of a surrogate pair, as of a file name that is not UTF-8, is written as text,
+    `\udcf1`: pydantic reads no JSON that has one.
+    """
+    text = json.dumps(content, ensure_ascii=False)
+    if SURROGATE.search(text):
+        content = json.loads(SURROGATE.sub(lambda x: rf"\\u{ord(x[0]):x}", text))
     with replacing(path) as partial:
         partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
 

@@ -80,14 +80,16 @@ class Cache:
         """
         if self.folder is None or self.has_failed:
             return None
-        partial = self.folder / f".{uuid.uuid4().hex[:12]}.partial"
+        entry = partial = self.folder / f".{uuid.uuid4().hex[:12]}.partial"
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             (shutil.copytree if made.is_dir() else shutil.copyfile)(made, partial)
             entry = self.folder / f"{key}.{digest_of(key, partial)}"
-            if not entry.exists():  # another process may have kept the same
+            if not entry.exists():
                 partial.rename(entry)
         except OSError as error:
+            if entry != partial and entry.exists():  # another process was quicker
+                return entry
             self.has_failed = True
             reason = error.strerror or "copying failed"
             report(f"{self.folder} cannot keep {self.noun} ({reason}).")

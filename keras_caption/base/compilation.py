@@ -356,6 +356,7 @@ class KeptCompilations:
     def __init__(self, folder: pathlib.Path):
         self.cache = Cache(folder, "what XLA compiles")
         self.working = pathlib.Path(tempfile.mkdtemp(prefix=WORKING))
+        self._lock = threading.Lock()  # of `keep`: a server's models are in threads
         atexit.register(shutil.rmtree, self.working, ignore_errors=True)
         if shutil.disk_usage(self.working).free < ROOM:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -366,12 +367,13 @@ class KeptCompilations:
 
     def keep(self) -> None:
         """Copies what TensorFlow has compiled to the cache."""
-        for path in self.working.glob(KEPT):
-            if path.is_symlink():
-                continue
-            if kept := self.cache.keep(path.name, path):
-                path.unlink()
-                path.symlink_to(kept)
+        with self._lock:
+            for path in self.working.glob(KEPT):
+                if path.is_symlink():
+                    continue
+                if kept := self.cache.keep(path.name, path):
+                    path.unlink()
+                    path.symlink_to(kept)
 
 
 _kept: KeptCompilations | None = None

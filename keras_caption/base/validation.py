@@ -70,17 +70,20 @@ def _name(place):
 def _half_pair(content):
     """The place of a text with half of a surrogate pair in JSON, or `None`."""
     try:
-        values = [((), json.loads(content))]  # which, unlike pydantic, reads it
+        return _half_pair_in(json.loads(content))  # which, unlike pydantic, reads it
     except (TypeError, ValueError, RecursionError):
         return None
-    while values:
-        place, value = values.pop()
-        texts = [value] if isinstance(value, str) else value
-        if isinstance(value, dict | str) and not all(map(is_unicode, texts)):
-            return place  # whose keys have been searched already
-        if isinstance(value, dict | list):
-            items = value.items() if isinstance(value, dict) else enumerate(value)
-            values += [((*place, key), x) for key, x in items]
+
+
+def _half_pair_in(value):
+    """As `_half_pair`, of a value; a dict whose key has one is the place itself."""
+    texts = [value] if isinstance(value, str) else value
+    if isinstance(value, dict | str) and not all(map(is_unicode, texts)):
+        return ()
+    if isinstance(value, dict | list):
+        for key, x in value.items() if isinstance(value, dict) else enumerate(value):
+            if (place := _half_pair_in(x)) is not None:
+                return (key, *place)
     return None
 
 

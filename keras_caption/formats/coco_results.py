@@ -4,7 +4,7 @@ import os
 
 from typing_extensions import TypedDict
 
-from keras_caption.formats.fields import ImageId, refuse_repeats
+from keras_caption.formats.fields import ImageId, Records, refuse_repeats
 from keras_caption.formats.json_files import read_json
 
 
@@ -26,7 +26,7 @@ def read_results(path: str | os.PathLike) -> dict[int | str, str]:
         InputError: If the file does not follow the format, or has two captions for
             an image.
     """
-    results = read_json(path, list[Result])
+    results = read_json(path, Records[Result])
     refuse_repeats(path, "[].image_id", (result["image_id"] for result in results))
     return {result["image_id"]: result["caption"] for result in results}
 
@@ -40,6 +40,6 @@ def read_result_lists(path: str | os.PathLike) -> dict[int | str, list[str]]:
         dict from image id, int or str, to a list of str, in the order of the file.
     """
     captions: dict[int | str, list[str]] = {}
-    for result in read_json(path, list[Result]):
+    for result in read_json(path, Records[Result]):
         captions.setdefault(result["image_id"], []).append(result["caption"])
     return captions

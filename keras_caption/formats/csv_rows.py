@@ -69,21 +69,33 @@ def raw_rows(
         delimiter: str, see `split_row`, or `None` for a file whose rows are lines.
     """
     lines = raw_lines(file)
+    # Lines that were read ahead: those that are all within a quoted cell, then perhaps
+    # one that is not, and its state. Each is looked at once, not again for each row.
     waiting: collections.deque[tuple[int, bytes]] = collections.deque()
+    held = size = 0  # number and bytes of the former
+    after = None
     while first := waiting.popleft() if waiting else next(lines, None):
-        row, size = [first], len(first[1])
-        state = _state(first[1], delimiter)
-        while state is OPEN and size <= LINE_BYTES:
-            following = waiting.popleft() if waiting else next(lines, None)
-            if following is None:
-                break
-            row.append(following)
-            size += len(following[1])
-            state = _state(following[1], delimiter, is_inside=True)
-        if state is not CLOSED:
-            waiting.extendleft(reversed(row[1:]))
-            row = row[:1]
-        yield first[0], [line for _, line in row]
+        start, line = first
+        if held:
+            held, size = held - 1, size - len(line)
+        else:
+            after = None
+        row = [line]
+        if _state(line, delimiter) is OPEN:
+            while after is None and len(line) + size <= LINE_BYTES:
+                if (following := next(lines, None)) is None:
+                    break
+                waiting.append(following)
+                state = _state(following[1], delimiter, is_inside=True)
+                if state is OPEN:
+                    held, size = held + 1, size + len(following[1])
+                else:
+                    after = state
+            if after is CLOSED and len(line) + size <= LINE_BYTES:
+                row += [text for _, text in waiting]
+                waiting.clear()
+                held, size, after = 0, 0, None
+        yield start, row
 
 
 def cells_of(

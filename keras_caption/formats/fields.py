@@ -6,9 +6,10 @@ import re
 from collections.abc import Hashable, Iterable
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, FailFast, Field
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from keras_caption.base.arguments import FirstFault
 from keras_caption.base.errors import InputError
 from keras_caption.text import normalization
 from keras_caption.text.normalization import split_words
@@ -97,7 +98,7 @@ def check_photo_name(text: str) -> str:
     return path
 
 
-Records = Annotated[list[Item], FailFast()]
+Records = Annotated[list[Item], FirstFault()]
 ImageId = Annotated[Any, AfterValidator(image_id_of)]
 ImageNumber = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 QuestionId = Annotated[int, Field(ge=-(2**63), lt=2**63)]

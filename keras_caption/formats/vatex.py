@@ -7,7 +7,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from keras_caption.base.errors import InputError
-from keras_caption.formats.fields import Caption, PhotoName, refuse_repeats
+from keras_caption.formats.fields import Caption, PhotoName, Records, refuse_repeats
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_video import (
@@ -53,7 +53,7 @@ def list_vatex_videos(
         InputError: If the file does not follow the format, lists a video twice, or has
             captions in the other language only, or if its name has no split.
     """
-    videos = read_json(path, list[Video])
+    videos = read_json(path, Records[Video])
     refuse_repeats(path, "videos[].videoID", (video["videoID"] for video in videos))
     splits = [split] if split else splits_in(path.name)
     if len(splits) != 1:

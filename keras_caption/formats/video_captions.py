@@ -4,7 +4,7 @@ import pathlib
 
 from typing_extensions import TypedDict
 
-from keras_caption.formats.fields import Caption, PhotoName, refuse_repeats
+from keras_caption.formats.fields import Caption, PhotoName, Records, refuse_repeats
 from keras_caption.formats.json_files import read_json
 from keras_caption.formats.listed_file import ListedFile
 from keras_caption.formats.listed_video import ListedVideo, captions_of, listed_video
@@ -29,7 +29,7 @@ def list_captioned_videos(path: pathlib.Path) -> ListedFile:
     Raises:
         InputError: If the file does not follow the format, or lists a video twice.
     """
-    videos = read_json(path, list[Video])
+    videos = read_json(path, Records[Video])
     refuse_repeats(path, "videos[].id", (video["id"] for video in videos))
     listed: dict[str, list[ListedVideo]] = {"train": [], "val": [], "test": []}
     skipped: list[str] = []

@@ -4,7 +4,7 @@ import os
 
 from typing_extensions import TypedDict
 
-from keras_caption.formats.fields import QuestionId, refuse_repeats
+from keras_caption.formats.fields import QuestionId, Records, refuse_repeats
 from keras_caption.formats.json_files import read_json
 
 
@@ -27,6 +27,6 @@ def read_vqa_results(path: str | os.PathLike) -> dict[int, str]:
         InputError: If the file does not follow the format, or has two answers to a
             question.
     """
-    results = read_json(path, list[Result])
+    results = read_json(path, Records[Result])
     refuse_repeats(path, "[].question_id", (r["question_id"] for r in results))
     return {result["question_id"]: result["answer"] for result in results}

@@ -13,6 +13,7 @@ from typing_extensions import Doc
 
 from keras_caption.base.arguments import (
     Count,
+    FirstFault,
     NotNegative,
     Positive,
     Seed,
@@ -61,8 +62,9 @@ def as_unicode(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(as_unicode)]
-Phrases = Annotated[tuple[Text, ...], BeforeValidator(split)]
-Prefix = Annotated[Text | tuple[Text, ...], BeforeValidator(as_tuple)]
+Texts = Annotated[tuple[Text, ...], FirstFault()]
+Phrases = Annotated[Texts, BeforeValidator(split)]
+Prefix = Annotated[Text | Texts, BeforeValidator(as_tuple)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import tarfile
+import time
 import unicodedata
 
 import pyarrow as pa
@@ -78,6 +79,14 @@ def test_no_mark_joins_rows_however_lines_end(suffix, end, size, tmp_path):
     path = tmp_path / f"list{suffix}"
     path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
     assert texts_of(path, size=size) == expected
+
+
+def test_marks_that_are_never_closed_take_time_by_the_length_of_a_list(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,text\n" + 'a","b\n' * 3000)  # each line may be in a cell
+    begin = time.process_time()
+    assert texts_of(path) == [UNCLOSED] * 3000
+    assert time.process_time() - begin < 5
 
 
 def test_flickr30ks_lists_know_no_quotes(tmp_path):

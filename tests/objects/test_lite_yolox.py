@@ -1,6 +1,8 @@
 """YOLOX networks of ONNX, on LiteRT without TensorFlow, and in Keras."""
 
 import hashlib
+import http.client
+from unittest import mock
 
 import numpy as np
 import onnx_detectors
@@ -69,6 +71,10 @@ def test_a_download_is_compared_with_its_digest(network, cache, monkeypatch, cap
     network.unlink()
     with pytest.raises(kc.InputError, match=r"No such file .*; without a network, "):
         engine_cache.detector_of("yolox_nano")
+    for error in http.client.BadStatusLine("login"), http.client.IncompleteRead(b""):
+        monkeypatch.setattr("urllib.request.urlopen", mock.Mock(side_effect=error))
+        with pytest.raises(kc.InputError, match=r"be downloaded: .*; without a"):
+            engine_cache.detector_of("yolox_nano")
 
 
 def test_other_networks_are_refused_in_one_sentence(tmp_path, network, cache, rng):

@@ -3,8 +3,11 @@
 import asyncio
 import base64
 import contextlib
+import errno
+import functools
 import gzip
 import http.server
+import io
 import json
 import os
 import pathlib
@@ -16,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -25,13 +29,20 @@ import tensorflow as tf
 from keras_caption.serving import Client, Limits, Prediction, Server, ServerError
 
 import keras_caption as kc
+from keras_caption.apps.serve import ollama
 from keras_caption.apps.serve.batcher import Batcher
+from keras_caption.apps.serve.chat_completions import CHAT_COMPLETIONS
 from keras_caption.apps.serve.client import record_of
+from keras_caption.apps.serve.records import array_of
+from keras_caption.apps.serve.responses import RESPONSES
+from keras_caption.apps.serve.rest import gunzip
+from keras_caption.apps.serve.rest_values import to_array
 from keras_caption.apps.serve.service import Service
 from keras_caption.commands import main
 from keras_caption.commands.serve import make_parser, read_config
 from keras_caption.export.signature import Signature
 from keras_caption.formats.deadline import check_time
+from keras_caption.settings.decoding import check_options
 
 NUMBERS = {"x": tf.TensorSpec((None, None), tf.float32, "x")}
 FILES = {"image_bytes": tf.TensorSpec((None,), tf.string, "image_bytes")}
@@ -302,6 +313,51 @@ def test_bodies_of_other_kinds_are_read_or_refused(url):
     answer = httpx.post(f"{url}:answer", files={"photo": b"p"})
     assert answer.status_code == 415
     assert "--data-binary @photo.jpg" in answer.json()["error"]
+
+
+LONG = ["x" * 100_000, *["y"] * 1000]  # of which NumPy makes 400 MB
+WRONG = [0] * 50_000
+FORMS = {
+    "deep": (CHAT_COMPLETIONS, b"[" * 900 + b"0," * 5000 + b"0" + b"]" * 900),
+    "messages": (CHAT_COMPLETIONS, {"messages": WRONG}),
+    "content": (CHAT_COMPLETIONS, {"messages": [{"role": "user", "content": WRONG}]}),
+    "input": (RESPONSES, {"input": WRONG}),
+    "input_content": (RESPONSES, {"input": [{"role": "user", "content": WRONG}]}),
+    "chat": (ollama.CHAT, {"messages": WRONG}),
+    "chat_images": (ollama.CHAT, {"messages": [{"role": "user", "images": WRONG}]}),
+    "images": (ollama.GENERATE, {"images": WRONG}),
+}
+READS = {
+    **{
+        name: functools.partial(
+            form.read, body if isinstance(body, bytes) else json.dumps(body).encode()
+        )
+        for name, (form, body) in FORMS.items()
+    },
+    "forbidden": lambda: check_options({"forbidden": WRONG}),
+    "prefix": lambda: check_options({"prefix": WRONG}),
+    "record": lambda: array_of("regions", LONG, 0),
+    "row": lambda: to_array("`x`", LONG, NUMBERS["x"]),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=[*READS])
+def test_a_wrong_body_takes_little_memory(read):
+    tracemalloc.start()
+    try:
+        with pytest.raises(kc.InputError):
+            read()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 5e6  # megabytes, of bodies of at most 0.2
+
+
+def test_gzip_of_many_members_takes_time_by_its_length():
+    packed = gzip.compress(b"") * 60_000
+    begin = time.process_time()
+    assert gunzip(packed, 100) == b""
+    assert time.process_time() - begin < 4
 
 
 def test_addresses_are_asked_in_several_ways(url):
@@ -684,6 +740,18 @@ def test_an_error_of_the_server_tells_nothing_of_the_request(tmp_path, capsys):
     )
 
 
+def test_a_log_that_cannot_be_written_fails_no_request(tmp_path, monkeypatch):
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stderr", Full())
+    with serve(tmp_path, logs=True).serving() as url:
+        body = {"records": [{"x": 1}]}
+        answer = httpx.post(f"{url}/v1/models/adder:answer", json=body)
+    assert answer.status_code == 200
+
+
 # === Versions ===
 
 
@@ -897,6 +965,31 @@ def test_the_client_comes_again_where_the_server_is_busy(monkeypatch):
         client.texts("m", [pathlib.Path("none.jpg")])
 
 
+def test_a_call_of_a_client_that_is_closed_meanwhile_ends(tmp_path):
+    model, begun, may_end = Fake(), threading.Event(), threading.Event()
+    answer = model.answer
+
+    def answer_slowly(*args, **options):
+        begun.set()
+        may_end.wait(10)
+        return answer(*args, **options)
+
+    def ask():
+        with pytest.raises(kc.InputError, match="The client is closed"):
+            client.texts("adder", [{"x": 1}])
+        ended.set()
+
+    model.answer, ended = answer_slowly, threading.Event()
+    with serve(tmp_path, model).serving() as url:
+        client = Client(url)
+        threading.Thread(target=ask, daemon=True).start()
+        assert begun.wait(10)
+        client.close()
+        has_ended = ended.wait(5)
+        may_end.set()
+    assert has_ended
+
+
 class Wrong(http.server.BaseHTTPRequestHandler):
     """Answers each request by the next of some functions of a handler."""
 
@@ -1071,6 +1164,7 @@ def test_options_come_of_a_file(tmp_path, monkeypatch):
         (["empty"], "There is no saved model in empty"),
         (["none.keras", "--label=x"], "--label x should be NAME=N, such as stable=2"),
         (["none.keras", "--token=@none"], "--token @none cannot be read"),
+        (["none.keras", "--token="], "The token is empty, so that every request"),
         (
             ["none.keras", "--batch_size=0"],
             "--batch_size: Input should be greater than",

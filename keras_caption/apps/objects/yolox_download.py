@@ -1,4 +1,5 @@
 import hashlib
+import http.client
 import pathlib
 import urllib.request
 
@@ -37,9 +38,9 @@ def download_yolox() -> pathlib.Path:
     try:
         with urllib.request.urlopen(ADDRESS, timeout=60) as response:
             content = response.read(MAX_BYTES)
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         cause = getattr(error, "reason", error)  # of an `URLError`
-        reason = reason_of(cause) if isinstance(cause, OSError) else error
+        reason = reason_of(cause) if isinstance(cause, Exception) else cause
         raise InputError(
             f"{ADDRESS} cannot be downloaded: {reason}; without a network, fetch it "
             f"elsewhere, and name the file: --engine litert --detector {name}, or, in "

@@ -16,6 +16,7 @@ from keras_caption.apps.serve.chat import (
     Role,
     read_body,
 )
+from keras_caption.formats.fields import Records
 
 
 def as_object(value: Any) -> Any:
@@ -53,7 +54,7 @@ class ChatMessage(pydantic.BaseModel):
     """A message of a chat."""
 
     role: Role
-    content: str | list[Part] | None = None
+    content: str | Records[Part] | None = None
 
 
 class StreamOptions(pydantic.BaseModel):
@@ -66,7 +67,7 @@ class ChatRequest(pydantic.BaseModel):
     """A request of a chat completion. Other fields of OpenAI's are ignored."""
 
     model: str
-    messages: Annotated[list[ChatMessage], pydantic.Field(min_length=1)]
+    messages: Annotated[Records[ChatMessage], pydantic.Field(min_length=1)]
     n: int | None = None
     stream: bool | None = False
     stream_options: StreamOptions | None = None

@@ -12,6 +12,7 @@ import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import CancelledError, Future
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 import httpx
@@ -315,11 +316,10 @@ class Client:
     metadata = blocking(AsyncClient.metadata)
 
     def close(self) -> None:
-        self._run(self._async.close())
+        """Closes the connections; calls that still run raise `InputError`."""
         with self._lock:
-            if self._loop is not None:  # else another thread has closed it meanwhile
-                self._loop.close()
-            self._loop = None
+            loop, self._loop = self._running_loop(), None
+        loop.close(self._async.close)
 
     def __enter__(self) -> "Client":
         return self
@@ -329,12 +329,16 @@ class Client:
 
     def _run(self, call):
         """Runs a coroutine in the loop's thread: it can be cancelled at the timeout."""
-        with self._lock:
-            if self._loop is not None and self._loop.process != os.getpid():
-                self._loop = None  # a fork has no thread for the loop of its parent
-                self._async._http = connections_to(self.url, self._async.token)
-            self._loop = loop = self._loop or LoopThread()
-        return loop.run(call)
+        with self._lock:  # so that `close` comes after, not between
+            self._loop = self._running_loop()
+            future = self._loop.begin(call)
+        return result_of(future)
+
+    def _running_loop(self):
+        if self._loop is not None and self._loop.process != os.getpid():
+            self._loop = None  # a fork has no thread for the loop of its parent
+            self._async._http = connections_to(self.url, self._async.token)
+        return self._loop or LoopThread()
 
 
 class LoopThread:
@@ -349,17 +353,33 @@ class LoopThread:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
-    def run(self, call: Coroutine) -> Any:
-        """Runs a coroutine, and returns or raises its result."""
-        future = asyncio.run_coroutine_threadsafe(call, self._loop)
-        try:
-            return future.result()
-        except BaseException:  # such as an interruption of the waiting thread
-            future.cancel()
-            raise
+    def begin(self, call: Coroutine) -> Future:
+        """Begins to run a coroutine, see `result_of`."""
+        return asyncio.run_coroutine_threadsafe(call, self._loop)
 
-    def close(self) -> None:
+    def close(self, last: Callable[[], Coroutine]) -> None:
+        """Cancels what runs, runs a last coroutine, and ends the thread."""
+
+        async def end():
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            await last()
+
+        result_of(self.begin(end()))
         self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+def result_of(future: Future) -> Any:
+    """Waits for a coroutine of a `LoopThread`, and returns or raises its result."""
+    try:
+        return future.result()
+    except CancelledError:
+        raise InputError("The client is closed.") from None
+    except BaseException:  # such as an interruption of the waiting thread
+        future.cancel()
+        raise
 
 
 # === Addresses ===

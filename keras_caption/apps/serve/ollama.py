@@ -16,6 +16,7 @@ from keras_caption.apps.serve.chat import (
     Role,
     read_body,
 )
+from keras_caption.formats.fields import Records
 
 # The release whose forms these are: clients ask for it, and some refuse earlier ones.
 RELEASE = "0.6.4"  # the first whose `/api/show` says what a model can do
@@ -43,7 +44,7 @@ class GenerateRequest(pydantic.BaseModel):
 
     model: Name
     prompt: str | None = None
-    images: list[str] | None = None
+    images: Records[str] | None = None
     stream: bool | None = None
 
 
@@ -52,14 +53,14 @@ class ChatMessage(pydantic.BaseModel):
 
     role: Role
     content: str | None = None
-    images: list[str] | None = None
+    images: Records[str] | None = None
 
 
 class ChatRequest(pydantic.BaseModel):
     """A request of a message. Other fields of Ollama's are ignored."""
 
     model: Name
-    messages: list[ChatMessage] | None = None
+    messages: Records[ChatMessage] | None = None
     stream: bool | None = None
 
 

@@ -69,6 +69,20 @@ def clip_of(value: Any, place: int, extractor: "ClipExtractor") -> Clip:
             raise InputError(problem) from None
 
 
+def unread_array(value: Any) -> np.ndarray:
+    """Converts a value of JSON to an array of any type but text.
+
+    NumPy gives each text of an array the length of the longest: a body of a few
+    megabytes would become terabytes.
+
+    Raises:
+        ValueError: If a list has a text, or lists have different lengths.
+    """
+    if isinstance(value, list) and str in {*map(type, np.array(value, object).flat)}:
+        raise ValueError("A list of numbers has a text.")
+    return np.asarray(value)
+
+
 def array_of(name: str, value: Any, place: int) -> np.ndarray:
     """Converts a value of a record to an array of float32, int32 or bool.
 
@@ -76,11 +90,11 @@ def array_of(name: str, value: Any, place: int) -> np.ndarray:
         InputError: If the value is no array of numbers, or has too many items.
     """
     try:
-        array = np.asarray(value)
+        array = unread_array(value)
         kind = {"f": "float32", "i": "int32", "u": "int32", "b": "bool"}.get(
             array.dtype.kind
         )
-    except ValueError:  # lists of different lengths
+    except ValueError:
         kind = None
     if kind is None:
         raise InputError(f"`{name}` of record {place} should be an array of numbers.")

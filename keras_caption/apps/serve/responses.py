@@ -18,6 +18,7 @@ from keras_caption.apps.serve.chat import (
     read_body,
 )
 from keras_caption.apps.serve.chat_completions import EVENT_STREAM, error_body
+from keras_caption.formats.fields import Records
 
 
 def refuse_state(value: Any) -> None:
@@ -50,14 +51,14 @@ class InputMessage(pydantic.BaseModel):
 
     type: Literal["message"] = "message"
     role: Role
-    content: str | list[Part]
+    content: str | Records[Part]
 
 
 class ResponseRequest(pydantic.BaseModel):
     """A request of a response. Other fields of OpenAI's are ignored."""
 
     model: str
-    input: str | Annotated[list[InputMessage], pydantic.Field(min_length=1)]
+    input: str | Annotated[Records[InputMessage], pydantic.Field(min_length=1)]
     stream: bool | None = False
     previous_response_id: Annotated[Any, pydantic.AfterValidator(refuse_state)] = None
     conversation: Annotated[Any, pydantic.AfterValidator(refuse_state)] = None

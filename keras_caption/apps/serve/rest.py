@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import gzip
 import hmac
+import io
 import json
 import re
 import time
@@ -488,19 +490,13 @@ def gunzip(content: bytes, most: int) -> bytes | None:
     Raises:
         InputError: If the body is damaged.
     """
-    plain = bytearray()
     try:
-        while content:
-            part = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-            plain += part.decompress(content, most + 1 - len(plain))
-            if len(plain) > most:
-                return None
-            if not part.eof:
-                raise InputError("The gzip of the request is cut.")
-            content = part.unused_data
-    except zlib.error:
+        plain = gzip.GzipFile(fileobj=io.BytesIO(content)).read(most + 1)
+    except EOFError:
+        raise InputError("The gzip of the request is cut.") from None
+    except (gzip.BadGzipFile, zlib.error):
         raise InputError("The request is said to be gzip, and is none.") from None
-    return bytes(plain)
+    return plain if len(plain) <= most else None
 
 
 def has_verb(target: re.Match) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_caption.apps.serve.records import unread_array
 from keras_caption.base.errors import InputError
 from keras_caption.export.signature import DEFAULT, Signature
 from keras_caption.formats.jpeg_scans import MAX_SCANS, count_scans
@@ -180,8 +181,11 @@ def to_array(name: str, value: Any, spec: Any) -> np.ndarray:
     if dtype.kind == "O":
         return np.array(text_of(name, value), object)
     try:
-        array = exactly(np.array(value), dtype)
-    except (ValueError, OverflowError):  # lists of different lengths, large numbers
+        array = exactly(unread_array(value), dtype)
+    except (
+        ValueError,
+        OverflowError,
+    ):  # texts, uneven lists, large numbers
         array = None
     expected = spec.shape.as_list()[1:]
     if array is None or array.ndim != len(expected):

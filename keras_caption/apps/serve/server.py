@@ -36,7 +36,8 @@ class Server:
     Args:
         limits: `keras_caption.serving.Limits`.
         token: str, which requests need as `Authorization: Bearer TOKEN`, or a sequence
-            of str, of which requests need one. If omitted, requests need no token.
+            of str, of which requests need one. If omitted, requests need no token; an
+            empty one is an `InputError`.
         certificate: Path of a TLS certificate with its chain, in PEM, for HTTPS. If
             omitted, the server speaks HTTP.
         key: Path of the private key, in PEM, if it is in a separate file.
@@ -68,6 +69,8 @@ class Server:
         second_opinion: bool = False,
     ):
         tokens = [token] if isinstance(token, str) else list(token or ())
+        if not all(tokens):  # as of a variable of the shell that is not set
+            raise InputError("The token is empty, so that every request would have it.")
         self.has_token = bool(tokens)
         self.certificate = certificate
         self.key = key
@@ -223,7 +226,8 @@ class Server:
             self.metrics.failures.labels(facts["model"]).inc()
         if self.logs:
             line = {"time": round(time.time(), 3), "event": event, **facts}
-            print(json.dumps(line), file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):  # a full disk ends no request
+                print(json.dumps(line), file=sys.stderr, flush=True)
 
     @property
     def scheme(self) -> str:
