@@ -3,6 +3,7 @@ from typing import Any
 from keras import ops, tree
 
 from keras_caption.base.arguments import Tensor
+from keras_caption.base.compilation import growing
 from keras_caption.decoding.best_tokens import best_tokens
 from keras_caption.decoding.rules import NEG_INF, token_log_probs
 from keras_caption.decoding.search import (
@@ -13,8 +14,13 @@ from keras_caption.decoding.search import (
     repeat_rows,
 )
 from keras_caption.decoding.take_by_row import take_by_row
+from keras_caption.layers.transformer_decoder_block import SharedCache
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import BOS, EOS, PAD
+
+# Hypotheses of a beam that share a cache, at most: each attends to the masked positions
+# of all others.
+MOST_PLACES = 16
 
 
 class Beam(Search):
@@ -24,7 +30,9 @@ class Beam(Search):
     hypotheses. The search ends once no unfinished hypothesis can become one of them,
     or, if only the best is asked for, can become the best.
     PAD and BOS are never chosen, nor UNK unless it is allowed. The hypotheses of an
-    example share its memory; only the decoder's cache is reordered.
+    example share its memory; only the decoder's cache is reordered. Where it is a
+    `SharedCache`, an index of ancestors is reordered in its place: each hypothesis
+    attends to the positions that are its own, and the keys of others are masked.
 
     An example has `groups` beams; each beam is a row of the tensors in `values`:
 
@@ -32,6 +40,8 @@ class Beam(Search):
       hypotheses of each beam;
     - `"done"`, a dict of the same three for the `width` best finished hypotheses;
     - `"from"`, the places whose rows of the decoder's `"cache"` they continue;
+    - `"ancestors"`, if beams share a cache, bool `(beams, places, positions * places)`,
+      which of its positions are a hypothesis' own;
     - `"last_resort"`, with hooks, a dict of the best hypothesis that could have ended:
       the result of a beam whose hypotheses have all come to where no token may follow.
 
@@ -70,7 +80,7 @@ class Beam(Search):
                 ops.arange(self.places, dtype="int32"), (beams, self.places)
             ),
             "per_example": repeat_rows(self.per_example, self.groups * self.places),
-            "cache": repeat_rows(state["cache"], self.groups * self.places),
+            **self._first_cache(state["cache"], beams),
         }
 
     def unfinished(self, values: dict[str, Any]) -> Any:
@@ -85,16 +95,13 @@ class Beam(Search):
     def next_step(self, memory: Any, index: Any, values: dict[str, Any]) -> Any:
         length = self.options.max_length
         # === Probabilities of the next token ===
-        # The cache is reordered right before `step` writes to it, when no other tensor
-        # holds it.
-        cache = tree.map_structure(
-            lambda x: self._reorder(x, values["from"]), values["cache"]
-        )
         flat_tokens = ops.reshape(values["tokens"], (-1, length))
         last = ops.take(flat_tokens, ops.maximum(index - 1, 0), axis=1)
         last = ops.where(index == 0, BOS, last)
-        state = {"memory": memory, "cache": cache}
-        logits, state = self.decoder.step(last, state, index)
+        # The cache is reordered right before `step` writes to it, when no other tensor
+        # holds it.
+        continued = self._continue(values)
+        logits, state = self.decoder.step(last, {"memory": memory, **continued}, index)
         log_probs = token_log_probs(logits, self.options)
         scores = self.scores_of(log_probs, flat_tokens, index, values)
 
@@ -128,6 +135,7 @@ class Beam(Search):
         return {
             **values,
             **longer,
+            **continued,
             "tokens": tokens,
             "scores": ops.where(ends, NEG_INF, longer["scores"]),
             "done": self._keep_best(both, self.width, values),
@@ -147,6 +155,45 @@ class Beam(Search):
             self.is_complete(values), is_hypothesis(ended["scores"])
         )
         return {**ended, "scores": ops.where(is_complete, ended["scores"], NEG_INF)}
+
+    def _first_cache(self, cache, beams):
+        """Returns the values `"cache"` and, if beams share it, `"ancestors"`."""
+        is_shared = []
+
+        def share(x):
+            is_shared.append(True)
+            return repeat_rows(x, self.groups)
+
+        cache = self._map_cache(
+            share, lambda x: repeat_rows(x, self.groups * self.places), cache
+        )
+        if not is_shared:
+            return {"cache": cache}
+        none = ops.zeros((beams, self.places, 0), "bool")
+        return {"cache": cache, "ancestors": growing(none, 2)}
+
+    def _continue(self, values):
+        """Returns the same values for the hypotheses that are continued."""
+        places = values["from"]
+        cache = self._map_cache(
+            lambda x: x, lambda x: self._reorder(x, places), values["cache"]
+        )
+        if "ancestors" not in values:
+            return {"cache": cache}
+        earlier = take_by_row(values["ancestors"], places)
+        own = ops.eye(self.places, dtype="bool")
+        own = ops.broadcast_to(own, (ops.shape(places)[0], *own.shape))
+        return {"cache": cache, "ancestors": ops.concatenate([own, earlier], axis=2)}
+
+    def _map_cache(self, shared, reordered, cache):
+        """Applies a function to caches that beams share, another to other tensors."""
+
+        def apply(x):
+            if isinstance(x, SharedCache) and self.places <= MOST_PLACES:
+                return shared(x)
+            return None if tree.is_nested(x) else reordered(x)
+
+        return tree.traverse(apply, cache)
 
     def _reorder(self, rows, places):
         """Reorders the rows of each beam, `(beams * places, ...)`."""

@@ -22,6 +22,18 @@ class GrowingCache(NamedTuple):
     values: Tensor
 
 
+class SharedCache(GrowingCache):
+    """A growing cache that the hypotheses of a beam may share.
+
+    A beam that shares it has one row, to which each step adds a position of all its
+    hypotheses. Other searches have one row for each sequence, as in any cache.
+
+    Attributes:
+        keys, values: float `(beams, num_heads, positions * C, key_dim)`, with C
+            hypotheses in a beam; or as those of a `GrowingCache`.
+    """
+
+
 @keras.saving.register_keras_serializable("keras_caption")
 class TransformerDecoderBlock(TransformerBlock):
     """A Transformer decoder block around two attention layers.
@@ -145,7 +157,8 @@ class TransformerDecoderBlock(TransformerBlock):
         shape = (batch_size, attention.num_heads, length or 0, attention.key_dim)
         empty = [ops.zeros(shape, self.compute_dtype) for _ in range(2)]
         if length is None:
-            return GrowingCache(*(growing(x, 2) for x in empty))
+            kind = SharedCache if attention.is_per_item else GrowingCache
+            return kind(*(growing(x, 2) for x in empty))
         return tuple(empty)
 
     def step(
@@ -154,6 +167,7 @@ class TransformerDecoderBlock(TransformerBlock):
         items: tuple[Tensor, Tensor, Tensor | None],
         cache: tuple[Tensor, Tensor],
         index: Int[Tensor, ""],
+        ancestors: Bool[Tensor, "beams C positions*C"] | None = None,
     ) -> tuple[Float[Tensor, "batch*C 1 dim"], tuple[Tensor, Tensor]]:
         """Computes the next position of every sequence.
 
@@ -162,19 +176,24 @@ class TransformerDecoderBlock(TransformerBlock):
             items: Keys, values and mask, from `read_memory`.
             cache: The cache, from `empty_cache` or the previous step.
             index: int scalar.
+            ancestors: bool `(beams, C, positions * C)`, True for the positions of a
+                `SharedCache`, this one included, that are a hypothesis' own. Defaults
+                to `None`: each sequence has its own row of the cache.
 
         Returns:
             The output, float `(batch * C, 1, dim)`, and the cache with this position.
         """
         attention = self.self_attention
-        read = self.before(self.self_norm, inputs)
+        read, past = self.before(self.self_norm, inputs), None
+        if ancestors is not None and isinstance(cache, SharedCache):
+            read = ops.reshape(read, (-1, ancestors.shape[1], read.shape[-1]))
+            past = ancestors
         both = zip(attention.project(read), cache, strict=True)
         # The newest position comes first. Attention does not depend on the order of
         # keys. Writing to position `index` copies the cache in TensorFlow too, and is
         # slower.
         if isinstance(cache, GrowingCache):
-            cache = GrowingCache(*(ops.concatenate([n, c], axis=2) for n, c in both))
-            past = None
+            cache = type(cache)(*(ops.concatenate([n, c], axis=2) for n, c in both))
         else:
             cache = tuple(ops.concatenate([n, c[:, :, :-1]], axis=2) for n, c in both)
             positions = ops.arange(ops.shape(cache[0])[2])
@@ -182,6 +201,7 @@ class TransformerDecoderBlock(TransformerBlock):
             past = ops.reshape(positions <= index, (1, 1, -1))
         keys, values, mask = attention.items(*cache, past)
         attended = attention.attend(read, keys, values, mask=mask)
+        attended = ops.reshape(attended, (-1, 1, attended.shape[-1]))
         x, _ = self._after_self_attention(inputs, attended, items)
         return x, cache
 
