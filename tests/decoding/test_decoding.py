@@ -347,7 +347,7 @@ def test_shapes_that_change_change_no_result(
     if kind == "ensemble":
         sizes = tiny("aoanet", num_layers=1)
         other = kc.models.create("aoanet", vocabulary=vocabulary, **sizes)
-        model, batches = kc.models.Ensemble([captioner, other]), (3, 1)
+        model = kc.models.Ensemble([captioner, other])
     options, numbers, required = Decoding(beam_size=3, max_length=7), None, None
     kept, hypotheses = {3, 2, 1}, 3  # examples of a batch of 3 in its parts
     if kind == "samples":
@@ -355,7 +355,7 @@ def test_shapes_that_change_change_no_result(
         numbers = rng.random((9, 7)).astype("float32")  # of three samples of each
     elif kind == "diverse":
         options = Decoding(beam_size=6, groups=2, diversity=0.3, max_length=7)
-        hypotheses = 6
+        batches, hypotheses = (3, 1), 6
     elif kind == "required":
         required, hypotheses = required_phrases([[5, 6]]), 9
     elif kind == "wide":
