@@ -3,7 +3,6 @@ from typing import Any
 from keras import ops, tree
 
 from keras_caption.base.arguments import Tensor
-from keras_caption.base.compilation import growing
 from keras_caption.decoding.best_tokens import best_tokens
 from keras_caption.decoding.rules import NEG_INF, token_log_probs
 from keras_caption.decoding.search import (
@@ -30,9 +29,8 @@ class Beam(Search):
     hypotheses. The search ends once no unfinished hypothesis can become one of them,
     or, if only the best is asked for, can become the best.
     PAD and BOS are never chosen, nor UNK unless it is allowed. The hypotheses of an
-    example share its memory; only the decoder's cache is reordered. Where it is a
-    `SharedCache`, an index of ancestors is reordered in its place: each hypothesis
-    attends to the positions that are its own, and the keys of others are masked.
+    example share its memory; only the decoder's cache is reordered. The hypotheses of
+    a beam share what is a `SharedCache`, of which only the ancestors are reordered.
 
     An example has `groups` beams; each beam is a row of the tensors in `values`:
 
@@ -40,8 +38,6 @@ class Beam(Search):
       hypotheses of each beam;
     - `"done"`, a dict of the same three for the `width` best finished hypotheses;
     - `"from"`, the places whose rows of the decoder's `"cache"` they continue;
-    - `"ancestors"`, if beams share a cache, bool `(beams, places, positions * places)`,
-      which of its positions are a hypothesis' own;
     - `"last_resort"`, with hooks, a dict of the best hypothesis that could have ended:
       the result of a beam whose hypotheses have all come to where no token may follow.
 
@@ -80,7 +76,11 @@ class Beam(Search):
                 ops.arange(self.places, dtype="int32"), (beams, self.places)
             ),
             "per_example": repeat_rows(self.per_example, self.groups * self.places),
-            **self._first_cache(state["cache"], beams),
+            "cache": self._map_cache(
+                lambda x: x.start_beams(self.groups, self.places),
+                lambda x: repeat_rows(x, self.groups * self.places),
+                state["cache"],
+            ),
         }
 
     def unfinished(self, values: dict[str, Any]) -> Any:
@@ -100,8 +100,14 @@ class Beam(Search):
         last = ops.where(index == 0, BOS, last)
         # The cache is reordered right before `step` writes to it, when no other tensor
         # holds it.
-        continued = self._continue(values)
-        logits, state = self.decoder.step(last, {"memory": memory, **continued}, index)
+        places = values["from"]
+        cache = self._map_cache(
+            lambda x: x._replace(ancestors=take_by_row(x.ancestors, places)),
+            lambda x: self._reorder(x, places),
+            values["cache"],
+        )
+        state = {"memory": memory, "cache": cache}
+        logits, state = self.decoder.step(last, state, index)
         log_probs = token_log_probs(logits, self.options)
         scores = self.scores_of(log_probs, flat_tokens, index, values)
 
@@ -135,7 +141,6 @@ class Beam(Search):
         return {
             **values,
             **longer,
-            **continued,
             "tokens": tokens,
             "scores": ops.where(ends, NEG_INF, longer["scores"]),
             "done": self._keep_best(both, self.width, values),
@@ -155,35 +160,6 @@ class Beam(Search):
             self.is_complete(values), is_hypothesis(ended["scores"])
         )
         return {**ended, "scores": ops.where(is_complete, ended["scores"], NEG_INF)}
-
-    def _first_cache(self, cache, beams):
-        """Returns the values `"cache"` and, if beams share it, `"ancestors"`."""
-        is_shared = []
-
-        def share(x):
-            is_shared.append(True)
-            return repeat_rows(x, self.groups)
-
-        cache = self._map_cache(
-            share, lambda x: repeat_rows(x, self.groups * self.places), cache
-        )
-        if not is_shared:
-            return {"cache": cache}
-        none = ops.zeros((beams, self.places, 0), "bool")
-        return {"cache": cache, "ancestors": growing(none, 2)}
-
-    def _continue(self, values):
-        """Returns the same values for the hypotheses that are continued."""
-        places = values["from"]
-        cache = self._map_cache(
-            lambda x: x, lambda x: self._reorder(x, places), values["cache"]
-        )
-        if "ancestors" not in values:
-            return {"cache": cache}
-        earlier = take_by_row(values["ancestors"], places)
-        own = ops.eye(self.places, dtype="bool")
-        own = ops.broadcast_to(own, (ops.shape(places)[0], *own.shape))
-        return {"cache": cache, "ancestors": ops.concatenate([own, earlier], axis=2)}
 
     def _map_cache(self, shared, reordered, cache):
         """Applies a function to caches that beams share, another to other tensors."""

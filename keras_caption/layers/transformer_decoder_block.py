@@ -22,16 +22,28 @@ class GrowingCache(NamedTuple):
     values: Tensor
 
 
-class SharedCache(GrowingCache):
-    """A growing cache that the hypotheses of a beam may share.
+class SharedCache(NamedTuple):
+    """A growing cache that C sequences, the hypotheses of a beam, share.
 
-    A beam that shares it has one row, to which each step adds a position of all its
-    hypotheses. Other searches have one row for each sequence, as in any cache.
+    Each step adds a position of all of them, which is written once. The sequences may
+    then change their order, or one may continue as several: that is a new order of
+    `ancestors` alone.
 
     Attributes:
-        keys, values: float `(beams, num_heads, positions * C, key_dim)`, with C
-            hypotheses in a beam; or as those of a `GrowingCache`.
+        keys, values: float `(rows, num_heads, positions * C, key_dim)`.
+        ancestors: bool `(rows, C, positions * C)`, True for the positions that are a
+            sequence's own; `(rows, 1, 0)` if C is 1.
     """
+
+    keys: Tensor
+    values: Tensor
+    ancestors: Tensor
+
+    def start_beams(self, groups: int, places: int) -> "SharedCache":
+        """Returns an empty cache for beams of `places` sequences, `groups` of a row."""
+        keys, values = (ops.repeat(x, groups, axis=0) for x in (self.keys, self.values))
+        ancestors = ops.zeros((ops.shape(keys)[0], places, 0), "bool")
+        return SharedCache(keys, values, growing(ancestors, 2))
 
 
 @keras.saving.register_keras_serializable("keras_caption")
@@ -157,8 +169,10 @@ class TransformerDecoderBlock(TransformerBlock):
         shape = (batch_size, attention.num_heads, length or 0, attention.key_dim)
         empty = [ops.zeros(shape, self.compute_dtype) for _ in range(2)]
         if length is None:
-            kind = SharedCache if attention.is_per_item else GrowingCache
-            return kind(*(growing(x, 2) for x in empty))
+            cache = GrowingCache(*(growing(x, 2) for x in empty))
+            if not attention.is_per_item:
+                return cache
+            return SharedCache(*cache, ops.zeros((batch_size, 1, 0), "bool"))
         return tuple(empty)
 
     def step(
@@ -167,7 +181,6 @@ class TransformerDecoderBlock(TransformerBlock):
         items: tuple[Tensor, Tensor, Tensor | None],
         cache: tuple[Tensor, Tensor],
         index: Int[Tensor, ""],
-        ancestors: Bool[Tensor, "beams C positions*C"] | None = None,
     ) -> tuple[Float[Tensor, "batch*C 1 dim"], tuple[Tensor, Tensor]]:
         """Computes the next position of every sequence.
 
@@ -176,30 +189,33 @@ class TransformerDecoderBlock(TransformerBlock):
             items: Keys, values and mask, from `read_memory`.
             cache: The cache, from `empty_cache` or the previous step.
             index: int scalar.
-            ancestors: bool `(beams, C, positions * C)`, True for the positions of a
-                `SharedCache`, this one included, that are a hypothesis' own. Defaults
-                to `None`: each sequence has its own row of the cache.
 
         Returns:
             The output, float `(batch * C, 1, dim)`, and the cache with this position.
         """
         attention = self.self_attention
         read, past = self.before(self.self_norm, inputs), None
-        if ancestors is not None and isinstance(cache, SharedCache):
-            read = ops.reshape(read, (-1, ancestors.shape[1], read.shape[-1]))
-            past = ancestors
-        both = zip(attention.project(read), cache, strict=True)
+        is_shared = isinstance(cache, SharedCache)
+        sequences = cache.ancestors.shape[1] if is_shared else 1
+        read = ops.reshape(read, (-1, sequences, read.shape[-1]))
+        both = list(zip(attention.project(read), cache[:2], strict=True))
         # The newest position comes first. Attention does not depend on the order of
         # keys. Writing to position `index` copies the cache in TensorFlow too, and is
         # slower.
-        if isinstance(cache, GrowingCache):
-            cache = type(cache)(*(ops.concatenate([n, c], axis=2) for n, c in both))
+        if isinstance(cache, GrowingCache | SharedCache):
+            grown = [ops.concatenate([n, c], axis=2) for n, c in both]
+            if sequences > 1:
+                own = ops.eye(sequences, dtype="bool")
+                own = ops.broadcast_to(own, (ops.shape(read)[0], *own.shape))
+                past = ops.concatenate([own, cache.ancestors], axis=2)
+                cache = cache._replace(ancestors=past)
+            cache = cache._replace(keys=grown[0], values=grown[1])
         else:
             cache = tuple(ops.concatenate([n, c[:, :, :-1]], axis=2) for n, c in both)
             positions = ops.arange(ops.shape(cache[0])[2])
             # In reverse order, the first index + 1 places are filled.
             past = ops.reshape(positions <= index, (1, 1, -1))
-        keys, values, mask = attention.items(*cache, past)
+        keys, values, mask = attention.items(*cache[:2], past)
         attended = attention.attend(read, keys, values, mask=mask)
         attended = ops.reshape(attended, (-1, 1, attended.shape[-1]))
         x, _ = self._after_self_attention(inputs, attended, items)

@@ -116,7 +116,7 @@ class Ensemble(SentenceReader, Members[Searching], Searching):
         for member, memory, cache in zip(
             self.members, state["memory"], state["cache"], strict=True
         ):
-            state_of_member = {**state, "memory": memory, "cache": cache}
+            state_of_member = {"memory": memory, "cache": cache}
             member_logits, changed = member.step(tokens, state_of_member, index)
             logits.append(member_logits)
             caches.append(changed["cache"])

@@ -157,11 +157,11 @@ class TransformerDecoder(TokenDecoder):
             the state.
         """
         x = self._place(self.embedding.look_up(ops.expand_dims(tokens, 1)), index)
-        memory, cache, ancestors = state["memory"], [], state.get("ancestors")
+        memory, cache = state["memory"], []
         for block, items, block_cache in zip(
             self.blocks, memory["items"], state["cache"], strict=True
         ):
-            x, block_cache = block.step(x, items, block_cache, index, ancestors)
+            x, block_cache = block.step(x, items, block_cache, index)
             cache.append(block_cache)
         # (batch * C, 1, model_dim) to (batch * C, model_dim)
         logits = self._logits(ops.squeeze(x, 1), memory["output_table"])
