@@ -13,8 +13,13 @@ from keras_caption.decoding.search import (
     repeat_rows,
 )
 from keras_caption.decoding.take_by_row import take_by_row
+from keras_caption.layers.transformer_decoder_block import SharedCache
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import BOS, EOS, PAD
+
+# Hypotheses of a beam that share a cache, at most: each attends to the masked positions
+# of all others.
+MOST_PLACES = 16
 
 
 class Beam(Search):
@@ -24,7 +29,8 @@ class Beam(Search):
     hypotheses. The search ends once no unfinished hypothesis can become one of them,
     or, if only the best is asked for, can become the best.
     PAD and BOS are never chosen, nor UNK unless it is allowed. The hypotheses of an
-    example share its memory; only the decoder's cache is reordered.
+    example share its memory; only the decoder's cache is reordered. The hypotheses of
+    a beam share what is a `SharedCache`, of which only the ancestors are reordered.
 
     An example has `groups` beams; each beam is a row of the tensors in `values`:
 
@@ -70,7 +76,11 @@ class Beam(Search):
                 ops.arange(self.places, dtype="int32"), (beams, self.places)
             ),
             "per_example": repeat_rows(self.per_example, self.groups * self.places),
-            "cache": repeat_rows(state["cache"], self.groups * self.places),
+            "cache": self._map_cache(
+                lambda x: x.start_beams(self.groups, self.places),
+                lambda x: repeat_rows(x, self.groups * self.places),
+                state["cache"],
+            ),
         }
 
     def unfinished(self, values: dict[str, Any]) -> Any:
@@ -85,14 +95,17 @@ class Beam(Search):
     def next_step(self, memory: Any, index: Any, values: dict[str, Any]) -> Any:
         length = self.options.max_length
         # === Probabilities of the next token ===
-        # The cache is reordered right before `step` writes to it, when no other tensor
-        # holds it.
-        cache = tree.map_structure(
-            lambda x: self._reorder(x, values["from"]), values["cache"]
-        )
         flat_tokens = ops.reshape(values["tokens"], (-1, length))
         last = ops.take(flat_tokens, ops.maximum(index - 1, 0), axis=1)
         last = ops.where(index == 0, BOS, last)
+        # The cache is reordered right before `step` writes to it, when no other tensor
+        # holds it.
+        places = values["from"]
+        cache = self._map_cache(
+            lambda x: x._replace(ancestors=take_by_row(x.ancestors, places)),
+            lambda x: self._reorder(x, places),
+            values["cache"],
+        )
         state = {"memory": memory, "cache": cache}
         logits, state = self.decoder.step(last, state, index)
         log_probs = token_log_probs(logits, self.options)
@@ -147,6 +160,16 @@ class Beam(Search):
             self.is_complete(values), is_hypothesis(ended["scores"])
         )
         return {**ended, "scores": ops.where(is_complete, ended["scores"], NEG_INF)}
+
+    def _map_cache(self, shared, reordered, cache):
+        """Applies a function to caches that beams share, another to other tensors."""
+
+        def apply(x):
+            if isinstance(x, SharedCache) and self.places <= MOST_PLACES:
+                return shared(x)
+            return None if tree.is_nested(x) else reordered(x)
+
+        return tree.traverse(apply, cache)
 
     def _reorder(self, rows, places):
         """Reorders the rows of each beam, `(beams * places, ...)`."""

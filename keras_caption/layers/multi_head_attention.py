@@ -267,6 +267,12 @@ class MultiHeadAttention(ConfiguredLayer):
             query, keys, values, query_mask, mask, bias, return_attention_scores
         )
 
+    @property
+    def is_per_item(self) -> bool:
+        """Whether masked items, and their order, change nothing for other items."""
+        sockets = self.query_norm, self.key_norm, self.memory, self.temperature
+        return all(socket is None for socket in sockets)
+
     def _bias(self, query, value, boxes):
         """Computes the bias of the scores over what `items` returns, or `None`."""
         if self.bias is None:

@@ -21,6 +21,34 @@ class GrowingCache(NamedTuple):
     values: Tensor
 
 
+class SharedCache(NamedTuple):
+    """A growing cache that C sequences, the hypotheses of a beam, share.
+
+    Each step adds a position of all of them, which is written once. The sequences may
+    then change their order, or one may continue as several: that is a new order of
+    `ancestors` alone.
+
+    Attributes:
+        keys, values: float `(rows, num_heads, positions * C, key_dim)`.
+        ancestors: bool `(rows, C, positions * C)`, True for the positions that are a
+            sequence's own; `(rows, 1, 0)` if C is 1.
+    """
+
+    keys: Tensor
+    values: Tensor
+    ancestors: Tensor
+
+    def start_beams(self, groups: int, places: int) -> "SharedCache":
+        """Returns an empty cache for beams of `places` sequences, `groups` of a row."""
+        keys, values = (ops.repeat(x, groups, axis=0) for x in (self.keys, self.values))
+        ancestors = ops.zeros((ops.shape(keys)[0], places, 0), "bool")
+        return SharedCache(keys, values, growing(ancestors, 2))
+
+
+# Of a block; as a plain pair, keys and values of a fixed number of positions.
+BlockCache = GrowingCache | SharedCache | tuple[Tensor, Tensor]
+
+
 @keras.saving.register_keras_serializable("keras_caption")
 class TransformerDecoderBlock(TransformerBlock):
     """A Transformer decoder block around two attention layers.
@@ -128,9 +156,7 @@ class TransformerDecoderBlock(TransformerBlock):
             memory_mask = ops.expand_dims(memory_mask, 1)
         return self.cross_attention.items(keys, values, memory_mask)
 
-    def empty_cache(
-        self, batch_size: int, length: int | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def empty_cache(self, batch_size: int, length: int | None = None) -> BlockCache:
         """Makes a cache of keys and values.
 
         Positions are stored in reverse: the newest one is the first.
@@ -142,18 +168,21 @@ class TransformerDecoderBlock(TransformerBlock):
         """
         attention = self.self_attention
         shape = (batch_size, attention.num_heads, length or 0, attention.key_dim)
-        empty = [ops.zeros(shape, self.compute_dtype) for _ in range(2)]
-        if length is None:
-            return GrowingCache(*(growing(x, 2) for x in empty))
-        return tuple(empty)
+        keys, values = (ops.zeros(shape, self.compute_dtype) for _ in range(2))
+        if length is not None:
+            return keys, values
+        cache = GrowingCache(growing(keys, 2), growing(values, 2))
+        if not attention.is_per_item:
+            return cache
+        return SharedCache(*cache, ops.zeros((batch_size, 1, 0), "bool"))
 
     def step(
         self,
         inputs: Float[Tensor, "batch*C 1 dim"],
         items: tuple[Tensor, Tensor, Tensor | None],
-        cache: tuple[Tensor, Tensor],
+        cache: BlockCache,
         index: Int[Tensor, ""],
-    ) -> tuple[Float[Tensor, "batch*C 1 dim"], tuple[Tensor, Tensor]]:
+    ) -> tuple[Float[Tensor, "batch*C 1 dim"], BlockCache]:
         """Computes the next position of every sequence.
 
         Args:
@@ -166,21 +195,32 @@ class TransformerDecoderBlock(TransformerBlock):
             The output, float `(batch * C, 1, dim)`, and the cache with this position.
         """
         attention = self.self_attention
-        read = self.before(self.self_norm, inputs)
-        both = zip(attention.project(read), cache, strict=True)
+        read, past = self.before(self.self_norm, inputs), None
+        sequences = cache.ancestors.shape[1] if isinstance(cache, SharedCache) else 1
+        read = ops.reshape(read, (-1, sequences, read.shape[-1]))
         # The newest position comes first. Attention does not depend on the order of
         # keys. Writing to position `index` copies the cache in TensorFlow too, and is
         # slower.
-        if isinstance(cache, GrowingCache):
-            cache = GrowingCache(*(ops.concatenate([n, c], axis=2) for n, c in both))
-            past = None
+        grows = isinstance(cache, GrowingCache | SharedCache)
+        earlier = [x if grows else x[:, :, :-1] for x in cache[:2]]
+        both = zip(attention.project(read), earlier, strict=True)
+        keys, values = (ops.concatenate(pair, axis=2) for pair in both)
+        if isinstance(cache, SharedCache) and sequences > 1:
+            places = ops.arange(sequences)
+            own = ops.expand_dims(places, 1) == places  # of the new positions
+            own = ops.broadcast_to(own, (ops.shape(read)[0], *own.shape))
+            past = ops.concatenate([own, cache.ancestors], axis=2)
+            cache = SharedCache(keys, values, past)
+        elif isinstance(cache, GrowingCache | SharedCache):
+            cache = cache._replace(keys=keys, values=values)
         else:
-            cache = tuple(ops.concatenate([n, c[:, :, :-1]], axis=2) for n, c in both)
-            positions = ops.arange(ops.shape(cache[0])[2])
+            cache = keys, values
+            positions = ops.arange(ops.shape(keys)[2])
             # In reverse order, the first index + 1 places are filled.
             past = ops.reshape(positions <= index, (1, 1, -1))
-        keys, values, mask = attention.items(*cache, past)
+        keys, values, mask = attention.items(keys, values, past)
         attended = attention.attend(read, keys, values, mask=mask)
+        attended = ops.reshape(attended, (-1, 1, attended.shape[-1]))
         x, _ = self._after_self_attention(inputs, attended, items)
         return x, cache
 

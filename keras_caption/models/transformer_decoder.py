@@ -27,7 +27,7 @@ class TransformerDecoder(TokenDecoder):
     `start(memory) -> state` and `step(tokens, state, index) -> (logits, state)`.
     A state has two parts: `"memory"`, which does not change, depends on images and
     weights; `"cache"` has one row per caption. Beam search repeats and reorders the
-    cache only.
+    cache only; of a `SharedCache`, it reorders the ancestors alone.
 
     Args:
         vocabulary_size: int, number of tokens, special ones included.

@@ -20,8 +20,10 @@ from keras_caption.decoding import (
 )
 from keras_caption.decoding.beam_search import make_beam
 from keras_caption.decoding.best_tokens import best_tokens
+from keras_caption.decoding.constrained_beam import required_phrases
 from keras_caption.layers.transformer_decoder_block import (
     GrowingCache,
+    SharedCache,
     TransformerDecoderBlock,
 )
 from keras_caption.models import compiled_searches
@@ -319,11 +321,15 @@ def test_xla_generates_the_same_in_few_shapes(vocabulary, rng, monkeypatch):
     assert {*shapes} == {(8, 8)}  # of 5 images with 7 or 6 regions
 
 
-@pytest.mark.parametrize("kind", ["areas", "ensemble", "samples"])
+@pytest.mark.parametrize(
+    "kind", ["areas", "ensemble", "samples", "diverse", "required", "wide"]
+)
 def test_shapes_that_change_change_no_result(
     kind, captioner, vocabulary, rng, monkeypatch
 ):
-    """Caches grow, and finished examples leave, in TensorFlow's own graphs alone."""
+    """In TensorFlow's own graphs alone, caches grow, hypotheses of narrow beams share
+    theirs, and finished examples leave.
+    """
     if kind == "areas":
         model = kc.models.create(
             "transformer_tiny",
@@ -336,17 +342,25 @@ def test_shapes_that_change_change_no_result(
             output_area=3,
         )
         inputs, batches = {"source": rng.integers(4, 20, (3, 5))}, (3, 1)
-    elif kind == "samples":
-        model, inputs, batches = captioner, random_images(rng, 3), (3,)
     else:
+        model, inputs, batches = captioner, random_images(rng, 3), (3,)
+    if kind == "ensemble":
         sizes = tiny("aoanet", num_layers=1)
         other = kc.models.create("aoanet", vocabulary=vocabulary, **sizes)
         model = kc.models.Ensemble([captioner, other])
-        inputs, batches = random_images(rng, 3), (3,)
-    options, numbers = Decoding(beam_size=3, max_length=7), None
+    options, numbers, required = Decoding(beam_size=3, max_length=7), None, None
+    kept, hypotheses = {3, 2, 1}, 3  # examples of a batch of 3 in its parts
     if kind == "samples":
         options = Decoding(temperature=1.0, max_length=7)
         numbers = rng.random((9, 7)).astype("float32")  # of three samples of each
+    elif kind == "diverse":
+        options = Decoding(beam_size=6, groups=2, diversity=0.3, max_length=7)
+        batches, hypotheses = (3, 1), 6
+    elif kind == "required":
+        required, hypotheses = required_phrases([[5, 6]]), 9
+    elif kind == "wide":
+        options = Decoding(beam_size=17, max_length=7)
+        hypotheses = 17
     limits = np.array([2, 7, 4], "int32")
     caches, rows, step = [], [], TransformerDecoderBlock.step
 
@@ -355,8 +369,9 @@ def test_shapes_that_change_change_no_result(
         return x
 
     def noting(self, x, items, cache, index):
-        caches.append(type(cache))
-        if isinstance(cache, GrowingCache):
+        is_shared = isinstance(cache, SharedCache)
+        caches.append((type(cache), cache.ancestors.shape[1] if is_shared else 1))
+        if is_shared or isinstance(cache, GrowingCache):
             x = ops.reshape(tf.numpy_function(note, [x], x.dtype), (-1, 1, x.shape[2]))
         return step(self, x, items, cache, index)
 
@@ -364,7 +379,7 @@ def test_shapes_that_change_change_no_result(
 
     def find(inputs, limits):
         inputs = model.read(inputs)
-        search = model.search(options, inputs, numbers=numbers)
+        search = model.search(options, inputs, numbers=numbers, required=required)
         search.per_example = {"limits": limits}
         return search.run(model.encode(inputs))
 
@@ -384,9 +399,12 @@ def test_shapes_that_change_change_no_result(
         )
         np.testing.assert_array_equal(tokens, expected)
         np.testing.assert_allclose(scores, others, atol=1e-5)
-        assert {*rows} == ({9, 6, 3} if batch == 3 else {3})
+        examples = kept if batch == 3 else {1}
+        assert {*rows} == {hypotheses * n for n in examples}
         rows.clear()
-    assert {*caches} == {GrowingCache, tuple}
+    places = {"ensemble": 3, "diverse": 3, "required": 9}.get(kind, 1)
+    growing = GrowingCache if kind == "areas" else SharedCache
+    assert {*caches} == {(growing, places), (tuple, 1)}
 
 
 def test_a_network_is_compiled_when_it_is_called_again():
