@@ -69,7 +69,8 @@ class Hook(abc.ABC):
             state: dict, what `read` returned, one row for each row of scores.
 
         Returns:
-            float32 `(rows, vocabulary_size)`.
+            float32 `(rows, vocabulary_size)`, at most 0. A beam search ends once such
+            scores cannot make another text the best: with greater ones, too early.
         """
 
 
