@@ -182,10 +182,8 @@ def to_array(name: str, value: Any, spec: Any) -> np.ndarray:
         return np.array(text_of(name, value), object)
     try:
         array = exactly(unread_array(value), dtype)
-    except (
-        ValueError,
-        OverflowError,
-    ):  # texts, uneven lists, large numbers
+    # Of texts, lists of different lengths, and large numbers.
+    except (ValueError, OverflowError):
         array = None
     expected = spec.shape.as_list()[1:]
     if array is None or array.ndim != len(expected):
