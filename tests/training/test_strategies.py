@@ -48,6 +48,10 @@ def train(strategy, task, path, jit_compile=False):
         tokens[image, :, 0], tokens[image, :, length - 1] = 1, 2
     batch = {**random_images(rng, IMAGES), "tokens": tokens}
     batch["references"] = tokens[:, :, 1:]
+    # What the reward of true statements reads.
+    batch["properties"] = rng.integers(0, 3, (IMAGES, 4, 5)).astype("int32")
+    batch["relations"] = rng.random((IMAGES, 4, 4, 11)) < 0.5
+    batch["statements"] = rng.random(IMAGES, "float32")
 
     keras.utils.set_random_seed(0)
     with strategy.scope():
@@ -61,8 +65,9 @@ def train(strategy, task, path, jit_compile=False):
         optimizer = keras.optimizers.Adam(1e-2, epsilon=1e-3, global_clipnorm=0.01)
         if task == "self_critical":
             cider_d = kc.rewards.CiderD.from_references(batch["references"])
-            bleu = kc.rewards.SentenceBleu()
-            reward = kc.rewards.WeightedSum([cider_d, bleu], [1.0, 5.0])
+            words = ["a", "red", "star", "is", "left", "of", "ring", "large"]
+            truth = kc.synthetic.scenes.StatementTruth(kc.text.Vocabulary(words))
+            reward = kc.rewards.WeightedSum([cider_d, truth], [1.0, 5.0])
             trainer = kc.training.SelfCritical(
                 model, reward, "mean", samples=2, cross_entropy=0.2, max_length=6
             )
