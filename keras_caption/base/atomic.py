@@ -193,14 +193,16 @@ def _attributes(path):
 def write_json(path: str | os.PathLike, content: Any) -> None:
     r"""Writes a JSON file that appears whole or not at all.
 
-    Half of a surrogate pair, as of a file name that is not UTF-8, is written as text,
-    `\udcf1`: pydantic reads no JSON that has one.
+    A lone surrogate, which a file name has that is not valid UTF-8, is replaced by the
+    six characters of its escape, such as `\udcf1`: pydantic refuses JSON that has one.
     """
-    text = json.dumps(content, ensure_ascii=False)
-    if SURROGATE.search(text):
-        content = json.loads(SURROGATE.sub(lambda x: rf"\\u{ord(x[0]):x}", text))
+    text = json.dumps(content, indent=1)
+    if r"\ud" in text:  # the escape of a surrogate, lone or of a pair
+        plain = json.dumps(content, ensure_ascii=False)
+        plain = SURROGATE.sub(lambda x: rf"\\u{ord(x[0]):x}", plain)
+        text = json.dumps(json.loads(plain), indent=1)
     with replacing(path) as partial:
-        partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")
 
 
 @contextlib.contextmanager
