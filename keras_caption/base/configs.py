@@ -9,8 +9,8 @@ import keras
 class ConfiguredLayer(keras.layers.Layer):
     """A layer whose config is the arguments of its constructors.
 
-    It keeps each argument as the attribute of the same name. Arguments may be other
-    layers.
+    It keeps each argument as the attribute of the same name, except those from which
+    its constructor makes arguments of the base class. Arguments may be other layers.
     """
 
     def get_config(self) -> dict[str, Any]:

@@ -69,8 +69,8 @@ class Hook(abc.ABC):
             state: dict, what `read` returned, one row for each row of scores.
 
         Returns:
-            float32 `(rows, vocabulary_size)`, at most 0. A beam search ends once such
-            scores cannot make another text the best: with greater ones, too early.
+            float32 `(rows, vocabulary_size)`, at most 0: beam search stops once scores
+            of at most 0 cannot change the result, and positive ones may end it early.
         """
 
 

@@ -123,6 +123,6 @@ def smoothed_cross_entropy(
     is_target = ops.arange(vocabulary_size, dtype="int32") == targets
     others_part = others if label_smoothing else 0.0
     gradient = exp / total - ops.where(is_target, 1 - label_smoothing, others_part)
-    # Zero, with this gradient.
+    # Zero, whose gradient with respect to the logits is `gradient`.
     zero = ops.sum(ops.stop_gradient(gradient) * (logits - kept), axis=-1)
     return losses[:, 0] + zero

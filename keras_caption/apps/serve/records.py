@@ -69,8 +69,8 @@ def clip_of(value: Any, place: int, extractor: "ClipExtractor") -> Clip:
             raise InputError(problem) from None
 
 
-def unread_array(value: Any) -> np.ndarray:
-    """Converts a value of JSON to an array of any type but text.
+def array_without_text(value: Any) -> np.ndarray:
+    """Converts a value of JSON to an array, unless it is a list with a text.
 
     NumPy gives each text of an array the length of the longest: a body of a few
     megabytes would become terabytes.
@@ -90,7 +90,7 @@ def array_of(name: str, value: Any, place: int) -> np.ndarray:
         InputError: If the value is no array of numbers, or has too many items.
     """
     try:
-        array = unread_array(value)
+        array = array_without_text(value)
         kind = {"f": "float32", "i": "int32", "u": "int32", "b": "bool"}.get(
             array.dtype.kind
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_caption.apps.serve.records import unread_array
+from keras_caption.apps.serve.records import array_without_text
 from keras_caption.base.errors import InputError
 from keras_caption.export.signature import DEFAULT, Signature
 from keras_caption.formats.jpeg_scans import MAX_SCANS, count_scans
@@ -181,7 +181,7 @@ def to_array(name: str, value: Any, spec: Any) -> np.ndarray:
     if dtype.kind == "O":
         return np.array(text_of(name, value), object)
     try:
-        array = exactly(unread_array(value), dtype)
+        array = exactly(array_without_text(value), dtype)
     # Of texts, lists of different lengths, and large numbers.
     except (ValueError, OverflowError):
         array = None

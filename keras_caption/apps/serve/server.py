@@ -69,7 +69,7 @@ class Server:
         second_opinion: bool = False,
     ):
         tokens = [token] if isinstance(token, str) else list(token or ())
-        if not all(tokens):  # as of a variable of the shell that is not set
+        if not all(tokens):  # for example, from an unset environment variable
             raise InputError("The token is empty, so that every request would have it.")
         self.has_token = bool(tokens)
         self.certificate = certificate
