@@ -4,8 +4,9 @@ from keras import ops, tree
 
 from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.best_tokens import best_tokens
-from keras_caption.decoding.rules import NEG_INF, token_log_probs
+from keras_caption.decoding.rules import NEG_INF
 from keras_caption.decoding.search import (
+    NextTokens,
     Search,
     batch_size,
     choose_rows,
@@ -108,11 +109,17 @@ class Beam(Search):
         )
         state = {"memory": memory, "cache": cache}
         logits, state = self.decoder.step(last, state, index)
-        log_probs = token_log_probs(logits, self.options)
-        scores = self.scores_of(log_probs, flat_tokens, index, values)
+        following = self.next_tokens(logits, flat_tokens, index, values)
 
         # === Best hypotheses, one token longer ===
-        longer = self.extend(values, scores, log_probs)
+        # The constant that all next tokens lack is the hypothesis's.
+        constant = ops.reshape(following.constant, ops.shape(values["scores"]))
+        before = {
+            **values,
+            "scores": values["scores"] - constant,
+            "log_probs": values["log_probs"] - constant,
+        }
+        longer = self.extend(before, following)
         tokens = take_by_row(values["tokens"], longer["from"])
         added = longer.pop("added")
         tokens = ops.where(
@@ -133,7 +140,7 @@ class Beam(Search):
         }
         both = concatenate(values["done"], ended)
         if "last_resort" in values:
-            ending = self._ending_now(values, scores, log_probs, index)
+            ending = self._ending_now(before, following, index)
             last = self._keep_best(
                 concatenate(values["last_resort"], ending), 1, values
             )
@@ -147,14 +154,16 @@ class Beam(Search):
             "cache": state["cache"],
         }
 
-    def _ending_now(self, values, scores, log_probs, index):
+    def _ending_now(self, values, following, index):
         """Returns the unfinished hypotheses, each with EOS behind it."""
         at_end = ops.arange(self.options.max_length) == index
         shape = ops.shape(values["scores"])
+        scores = following.scores.all[:, EOS] + following.scores.special[:, EOS]
+        log_probs = following.log_probs[:, EOS]
         ended = {
             "tokens": ops.where(at_end, EOS, values["tokens"]),
-            "scores": values["scores"] + ops.reshape(scores[:, EOS], shape),
-            "log_probs": values["log_probs"] + ops.reshape(log_probs[:, EOS], shape),
+            "scores": values["scores"] + ops.reshape(scores, shape),
+            "log_probs": values["log_probs"] + ops.reshape(log_probs, shape),
         }
         is_complete = ops.logical_and(
             self.is_complete(values), is_hypothesis(ended["scores"])
@@ -177,15 +186,13 @@ class Beam(Search):
         by_beam = ops.reshape(rows, (-1, self.places, *rest))
         return ops.reshape(take_by_row(by_beam, places), (-1, *rest))
 
-    def extend(
-        self, values: dict[str, Any], scores: Any, log_probs: Any
-    ) -> dict[str, Any]:
+    def extend(self, values: dict[str, Any], following: NextTokens) -> dict[str, Any]:
         """Extends the best hypotheses of each beam by a token.
 
         Args:
-            values: dict, the search's values before this step.
-            scores, log_probs: float32 `(beams * places, vocabulary_size)`, scores and
-                log-probabilities of the next token.
+            values: dict, the search's values before this step, the constant that
+                `following` lacks subtracted.
+            following: `NextTokens`, one row for each place.
 
         Returns:
             dict of `scores`, `log_probs`, `added` (the next token) and `from` (the
@@ -193,9 +200,9 @@ class Beam(Search):
         """
         # The best hypotheses of a beam use the `width` best tokens of a place at most.
         width = self.width
-        per_row = min(width, log_probs.shape[-1])
-        scores, added = best_tokens(scores, per_row)
-        log_probs = take_by_row(log_probs, added)
+        per_row = min(width, following.log_probs.shape[-1])
+        scores, added = best_tokens(following.scores, per_row)
+        log_probs = take_by_row(following.log_probs, added)
         scores = ops.reshape(scores, (-1, width, per_row))  # (beams, places, tokens)
         scores = ops.expand_dims(values["scores"], 2) + scores
         log_probs = ops.reshape(log_probs, (-1, width, per_row))

@@ -7,8 +7,9 @@ from keras import ops
 
 from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.beam import Beam
-from keras_caption.decoding.best_tokens import best_tokens
+from keras_caption.decoding.best_tokens import Scores, best_tokens
 from keras_caption.decoding.rules import NEG_INF
+from keras_caption.decoding.search import NextTokens
 from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import EOS
@@ -67,11 +68,10 @@ class ConstrainedBeam(Beam):
         shape = beams, self.places, self.phrases
         return {**values, "progress": ops.zeros(shape, "int32")}
 
-    def extend(
-        self, values: dict[str, Any], scores: Any, log_probs: Any
-    ) -> dict[str, Any]:
+    def extend(self, values: dict[str, Any], following: NextTokens) -> dict[str, Any]:
         # Candidates of a hypothesis: all tokens of phrases, and the `width` best other
         # tokens. Those lead it to one bank, which keeps no more than `width` of them.
+        scores = following.scores.sum()
         size, tokens = scores.shape[-1], self.required.tokens
         all_tokens = ops.arange(size, dtype=tokens.dtype)
         in_phrases = ops.any(ops.expand_dims(all_tokens, 1) == tokens, axis=1)
@@ -85,7 +85,8 @@ class ConstrainedBeam(Beam):
         early = ops.logical_and(all_tokens == EOS, banks[:, -1:] < self.banks - 1)
         others = ops.where(ops.logical_or(in_phrases, early), NEG_INF, scores)
         count = min(self.width, size)
-        best, best_ids = best_tokens(others, count)
+        no_special = ops.zeros_like(following.scores.special[:1])
+        best, best_ids = best_tokens(Scores(others, no_special), count)
         ids = ops.broadcast_to(tokens, (ops.shape(scores)[0], self.symbols - 1))
         ids = ops.concatenate([ids, best_ids], axis=1)
         scores = ops.concatenate([ops.take(scores, tokens, axis=1), best], axis=1)
@@ -106,7 +107,7 @@ class ConstrainedBeam(Beam):
             for number in range(self.banks)
         ]
         chosen = ops.concatenate([ops.cast(x, "int32") for _, x in best], axis=1)
-        log_probs = totals("log_probs", take_by_row(log_probs, ids))
+        log_probs = totals("log_probs", take_by_row(following.log_probs, ids))
         places = chosen // candidates
         progress = ops.take_along_axis(
             values["progress"], ops.expand_dims(places, 2), axis=1

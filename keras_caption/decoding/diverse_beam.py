@@ -3,7 +3,8 @@ from typing import Any
 from keras import ops
 
 from keras_caption.decoding.beam import Beam
-from keras_caption.decoding.search import is_hypothesis
+from keras_caption.decoding.best_tokens import Scores
+from keras_caption.decoding.search import NextTokens, is_hypothesis
 
 
 class DiverseBeam(Beam):
@@ -18,12 +19,12 @@ class DiverseBeam(Beam):
         Scenes", AAAI 2018, with Hamming diversity.
     """
 
-    def extend(
-        self, values: dict[str, Any], scores: Any, log_probs: Any
-    ) -> dict[str, Any]:
+    def extend(self, values: dict[str, Any], following: NextTokens) -> dict[str, Any]:
+        scores = following.scores.sum()
         size, shape = scores.shape[-1], (-1, self.groups, self.width)
         scores = ops.reshape(scores, (*shape, size))
-        log_probs = ops.reshape(log_probs, (*shape, size))
+        log_probs = ops.reshape(following.log_probs, (*shape, size))
+        no_special = ops.zeros_like(following.scores.special[:1])
         # How many hypotheses of earlier groups chose each token, (batch, 1, tokens).
         groups, counts = [], ops.zeros_like(scores[:, 0, :1])
         for number in range(self.groups):
@@ -34,8 +35,10 @@ class DiverseBeam(Beam):
             penalized = scores[:, number] - self.options.diversity * counts
             longer = super().extend(
                 before,
-                ops.reshape(penalized, (-1, size)),
-                ops.reshape(log_probs[:, number], (-1, size)),
+                following._replace(
+                    scores=Scores(ops.reshape(penalized, (-1, size)), no_special),
+                    log_probs=ops.reshape(log_probs[:, number], (-1, size)),
+                ),
             )
             groups.append(longer)
             # Free places choose tokens too, which count for nothing.

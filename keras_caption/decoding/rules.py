@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float32, Int, Int32
 from keras import ops
 
 from keras_caption.base.arguments import Tensor
+from keras_caption.decoding.best_tokens import GROUP_SIZE, Scores
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text import BOS, EOS, PAD, UNK
 
@@ -26,7 +27,7 @@ class Step:
 
     Attributes:
         log_probs: float32 `(rows, vocabulary_size)`, log-probabilities of the next
-            token.
+            token, of which each row may lack a constant.
         tokens: int32 `(rows, length)`; the first `index` tokens are generated.
         index: int scalar, position of the next token.
     """
@@ -39,10 +40,21 @@ class Step:
     def vocabulary_size(self) -> int:
         return self.log_probs.shape[-1]
 
-    def only(self, tokens: Int[Tensor, "rows 1"]) -> Float32[Tensor, "rows size"]:
-        """Returns scores that leave each row one token to choose."""
+    def choose_only(
+        self, scores: Scores, rows: Bool[Tensor, "rows 1"], tokens: Any
+    ) -> Scores:
+        """Leaves some rows one token to choose.
+
+        Args:
+            scores: `Scores`.
+            rows: bool `(rows, 1)`, which rows.
+            tokens: int `(rows, 1)`, or a number.
+        """
         is_token = ops.arange(self.vocabulary_size) == tokens
-        return ops.where(is_token, self.log_probs, NEG_INF)
+        only = ops.where(is_token, self.log_probs, NEG_INF)
+        return Scores(
+            ops.where(rows, only, scores.all), ops.where(rows, 0.0, scores.special)
+        )
 
 
 def choosing_scores(
@@ -50,7 +62,7 @@ def choosing_scores(
     step: Step,
     options: Decoding,
     per_example: dict[str, Tensor],
-) -> Float32[Tensor, "rows vocabulary_size"]:
+) -> Scores:
     """Computes the scores by which the next tokens are chosen.
 
     A score is the log-probability of a token, unless a hook or an option changes or
@@ -58,36 +70,27 @@ def choosing_scores(
 
     Args:
         scores: float32 `(rows, vocabulary_size)`, log-probabilities as hooks changed
-            them.
+            them, of which each row may lack a constant.
         step: `Step`.
         options: `Decoding`.
         per_example: dict of tensors with a value for each row, see
             `keras_caption.decoding.search.Search`.
 
     Returns:
-        float32 `(rows, vocabulary_size)`.
+        `Scores`.
     """
-    scores = scores + forbidden_log_probs(step.vocabulary_size, options.allow_unk)
+    special = forbidden_log_probs(GROUP_SIZE, options.allow_unk)
+    changed = Scores(scores, ops.expand_dims(special, 0))
     for name, rule in RULES.items():
-        value = per_example.get(name, getattr(options, name, None))
-        # A default changes nothing: the graph does without its rule.
-        if name in per_example or value != DEFAULTS.get(name):
-            scores = rule(scores, value, step)
-    return scores
+        if is_asked_for(name, options, per_example):
+            value = per_example.get(name, getattr(options, name, None))
+            changed = rule(changed, value, step)
+    return changed
 
 
-def token_log_probs(
-    logits: Float32[Tensor, "rows vocabulary_size"], options: Decoding
-) -> Float32[Tensor, "rows vocabulary_size"]:
-    """Computes the log-probabilities of next tokens; their sum scores a sequence.
-
-    Args:
-        logits: float32 `(rows, vocabulary_size)`.
-        options: `Decoding`.
-    """
-    if options.renormalize:
-        logits = logits + forbidden_log_probs(logits.shape[-1], options.allow_unk)
-    return ops.log_softmax(logits)
+def is_asked_for(name: str, options: Decoding, per_example: dict[str, Tensor]) -> bool:
+    """Whether a rule may change scores: a default changes nothing."""
+    return name in per_example or getattr(options, name, None) != DEFAULTS.get(name)
 
 
 def forbidden_log_probs(vocabulary_size, allow_unk=False):
@@ -108,20 +111,21 @@ def column(value: Any) -> Any:
 # === Rules: functions of the scores so far, the option's value and the step ===
 
 
-def penalize_repetition(scores: Tensor, penalty: Any, step: Step) -> Tensor:
+def penalize_repetition(scores: Scores, penalty: Any, step: Step) -> Scores:
     # Log-probabilities are negative: a penalty above 1 lowers them.
     seen = tokens_among(step.tokens, step.vocabulary_size)
-    return ops.where(seen, scores * column(penalty), scores)
+    penalized = ops.where(seen, scores.all * column(penalty), scores.all)
+    return scores._replace(all=penalized)
 
 
-def block_ngrams(scores: Tensor, size: int, step: Step) -> Tensor:
+def block_ngrams(scores: Scores, size: int, step: Step) -> Scores:
     repeats = repeated_ngrams(step.tokens, step.index, size, step.vocabulary_size)
-    return ops.where(repeats, NEG_INF, scores)
+    return scores._replace(all=ops.where(repeats, NEG_INF, scores.all))
 
 
 def forbid_phrases(
-    scores: Tensor, phrases: Int[Tensor, "rows phrases longest"], step: Step
-) -> Tensor:
+    scores: Scores, phrases: Int[Tensor, "rows phrases longest"], step: Step
+) -> Scores:
     """Forbids the last token of a phrase after its first ones; PAD pads in front."""
     first, last = phrases[..., :-1], phrases[..., -1]  # (rows, phrases, length)
     length = ops.shape(first)[-1]
@@ -131,34 +135,37 @@ def forbid_phrases(
     before = ops.expand_dims(ops.where(places < 0, PAD, before), 1)
     matches = ops.all(ops.logical_or(first == PAD, first == before), axis=-1)
     ends = tokens_among(ops.where(matches, last, PAD), step.vocabulary_size)
-    return ops.where(ends, NEG_INF, scores)
+    return scores._replace(all=ops.where(ends, NEG_INF, scores.all))
 
 
-def forbid_early_end(scores: Tensor, min_length: Any, step: Step) -> Tensor:
-    is_end = ops.arange(step.vocabulary_size) == EOS
+def forbid_early_end(scores: Scores, min_length: Any, step: Step) -> Scores:
+    is_end = ops.arange(GROUP_SIZE) == EOS
     early = ops.logical_and(step.index < column(min_length), is_end)
-    return scores + ops.where(early, NEG_INF, 0.0)
+    special = scores.special + ops.where(early, NEG_INF, 0.0)
+    return scores._replace(special=special)
 
 
-def end_at_limit(scores: Tensor, limits: Int[Tensor, " rows"], step: Step) -> Tensor:
+def end_at_limit(scores: Scores, limits: Int[Tensor, " rows"], step: Step) -> Scores:
     at_limit = step.index >= column(limits) - 1  # limits include EOS
+    special = ops.broadcast_to(scores.special, (ops.shape(at_limit)[0], GROUP_SIZE))
+    scores = scores._replace(special=special)
     return ops.cond(  # at most steps no row is at its limit
         ops.any(at_limit),
-        lambda: ops.where(at_limit, step.only(EOS), scores),
+        lambda: step.choose_only(scores, at_limit, EOS),
         lambda: scores,
     )
 
 
 def continue_prefix(
-    scores: Tensor, prefix: Int[Tensor, "rows length"], step: Step
-) -> Tensor:
+    scores: Scores, prefix: Int[Tensor, "rows length"], step: Step
+) -> Scores:
     token = ops.expand_dims(ops.take(prefix, step.index, axis=1), 1)
-    return ops.where(token == PAD, scores, step.only(token))
+    return step.choose_only(scores, token != PAD, token)
 
 
 # Rules by option, or by another key of `per_example`. They run in this order: a later
 # rule overrides earlier ones, so that a prefix may hold what they forbid.
-RULES: dict[str, Callable[[Tensor, Any, Step], Tensor]] = {
+RULES: dict[str, Callable[[Scores, Any, Step], Scores]] = {
     "repetition_penalty": penalize_repetition,
     "no_repeat_ngram": block_ngrams,
     "forbidden": forbid_phrases,

@@ -1,15 +1,39 @@
 import abc
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxtyping import Bool, Float, Float32, Int, Int32
 from keras import ops, tree
 
 from keras_caption.base.arguments import Tensor
 from keras_caption.base.compilation import growing, shapes_may_change
+from keras_caption.decoding.best_tokens import Scores, log_sum_exp
 from keras_caption.decoding.hook import with_hooks
-from keras_caption.decoding.rules import NEG_INF, Step, choosing_scores
+from keras_caption.decoding.rules import (
+    NEG_INF,
+    Step,
+    choosing_scores,
+    forbidden_log_probs,
+    is_asked_for,
+)
 from keras_caption.decoding.take_by_row import take_by_row
 from keras_caption.settings.decoding import Decoding
+
+
+class NextTokens(NamedTuple):
+    """Scores of next tokens, by which a search chooses, and their log-probabilities.
+
+    Both lack a constant of each row, which changes no order: to subtract it from all
+    tokens takes longer than from those that are chosen.
+
+    Attributes:
+        scores: `Scores`, see `choosing_scores`.
+        log_probs: float32 `(rows, vocabulary_size)`, log-probabilities.
+        constant: float32 `(rows,)`, subtracted from scores and log-probabilities.
+    """
+
+    scores: Scores
+    log_probs: Float32[Tensor, "rows vocabulary_size"]
+    constant: Float32[Tensor, " rows"]
 
 
 class Search(abc.ABC):
@@ -175,16 +199,27 @@ class Search(abc.ABC):
         tokens, log_probs = (ops.reshape(x, (-1, *x.shape[2:])) for x in found)
         return tokens, log_probs
 
-    def scores_of(
-        self, log_probs: Tensor, tokens: Tensor, index: Any, values: dict[str, Any]
-    ) -> Tensor:
-        """Computes the scores by which tokens are chosen, see `choosing_scores`."""
-        scores, per_example = log_probs, values["per_example"]
-        if states := per_example.get("hooks"):
-            hooks = self.decoder.hooks_of(self.options)
+    def next_tokens(
+        self, logits: Tensor, tokens: Tensor, index: Any, values: dict[str, Any]
+    ) -> NextTokens:
+        """Computes the scores of next tokens of a decoder's logits."""
+        options, per_example = self.options, values["per_example"]
+        if options.renormalize:
+            logits = logits + forbidden_log_probs(logits.shape[-1], options.allow_unk)
+        states = per_example.get("hooks")
+        # These take log-probabilities as they are.
+        if states or is_asked_for("repetition_penalty", options, per_example):
+            log_probs = ops.log_softmax(logits)
+            constant = ops.zeros_like(logits[:, 0])
+        else:
+            log_probs, constant = logits, log_sum_exp(logits)
+        scores = log_probs
+        if states:
+            hooks = self.decoder.hooks_of(options)
             scores = with_hooks(hooks, scores, tokens, index, states)
         step = Step(log_probs, tokens, index)
-        return choosing_scores(scores, step, self.options, per_example)
+        chosen_by = choosing_scores(scores, step, options, per_example)
+        return NextTokens(chosen_by, log_probs, constant)
 
     def option(self, name: str, values: dict[str, Any]) -> Any:
         """Returns the value of an option, or a tensor with a value for each row."""

@@ -5,7 +5,7 @@ from jaxtyping import Float32, Int
 from keras import ops
 
 from keras_caption.base.arguments import Tensor
-from keras_caption.decoding.rules import NEG_INF, token_log_probs
+from keras_caption.decoding.rules import NEG_INF
 from keras_caption.decoding.search import (
     Search,
     batch_size,
@@ -63,12 +63,13 @@ class TokenByToken(Search):
         last, tokens = values["last"], values["tokens"]
         state = {"memory": memory, "cache": values["cache"]}
         logits, state = self.decoder.step(last, state, index)
-        log_probs = token_log_probs(logits, self.options)
-        scores = self.scores_of(log_probs, tokens, index, values)
+        following = self.next_tokens(logits, tokens, index, values)
+        scores, log_probs = following.scores.sum(), following.log_probs
         chosen = ops.cast(self.choose(scores, index, values), "int32")
         # All tokens may be forbidden: such a sequence ends, and has no log-probability.
         is_allowed = is_hypothesis(chosen_log_probs(scores, chosen))
-        added = ops.where(is_allowed, chosen_log_probs(log_probs, chosen), NEG_INF)
+        added = chosen_log_probs(log_probs, chosen) - following.constant
+        added = ops.where(is_allowed, added, NEG_INF)
         is_done = finished(last)
         unfinished = ops.logical_not(is_done)
         continues = ops.logical_and(is_allowed, unfinished)
@@ -79,7 +80,9 @@ class TokenByToken(Search):
             could_end = ops.logical_and(is_hypothesis(scores[:, EOS]), unfinished)
             ended = {
                 "tokens": ops.where(is_next, EOS, tokens),
-                "log_probs": values["log_probs"] + log_probs[:, EOS],
+                "log_probs": values["log_probs"]
+                + log_probs[:, EOS]
+                - following.constant,
             }
             more["last_resort"] = choose_rows(could_end, ended, values["last_resort"])
         return {

@@ -19,7 +19,7 @@ from keras_caption.decoding import (
     sample,
 )
 from keras_caption.decoding.beam_search import make_beam
-from keras_caption.decoding.best_tokens import best_tokens
+from keras_caption.decoding.best_tokens import Scores, best_tokens, log_sum_exp
 from keras_caption.decoding.constrained_beam import required_phrases
 from keras_caption.layers.transformer_decoder_block import (
     GrowingCache,
@@ -96,10 +96,23 @@ def test_wide_beams_find_the_best_caption_of_all(markov):
 @pytest.mark.parametrize("size", [40, 160, 167])
 def test_best_tokens_are_the_first_of_the_best(size, rng):
     scores = rng.integers(0, 9, (6, size)).astype("float32")
-    best, tokens = map(ops.convert_to_numpy, best_tokens(scores, 5))
+    # The best token of the first row is a special one, which the others forbid.
+    special = np.zeros((6, 16), "float32")
+    scores[:, 3], special[1:, 3] = 10, -1e9
+    best, tokens = map(ops.convert_to_numpy, best_tokens(Scores(scores, special), 5))
+    scores[:, :16] += special
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :5]
     np.testing.assert_array_equal(tokens, expected)
     np.testing.assert_array_equal(best, np.take_along_axis(scores, expected, axis=1))
+
+
+def test_logarithms_of_sums_of_exponentials(rng):
+    # The last row's exponentials overflow, and the one before has one token left.
+    logits = rng.normal(0, 5, (4, 167)).astype("float32")
+    logits[2, 1:] = -1e9
+    logits[3] += 500
+    expected = np.log(np.sum(np.exp(logits.astype("float64")), axis=1))
+    np.testing.assert_allclose(log_sum_exp(logits), expected, rtol=1e-6)
 
 
 def test_beam_scores_are_log_probabilities_best_first(captioner, rng):
