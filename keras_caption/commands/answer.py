@@ -31,7 +31,6 @@ import functools
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -112,8 +111,8 @@ def main(arguments: Sequence[str]) -> int:
     else:
         predictor = kc.serving.Predictor(model)
     read_image = image_reader(model, options.regions, {image for image, _ in rows})
-    answerer = RowAnswerer(predictor, read_image, options.n_best, skipped)
-    write_lines(answerer(rows), options.output)
+    lines = answer_rows(predictor, read_image, rows, options.n_best, skipped)
+    write_lines(lines, options.output)
     skipped.close()
     return 1 if skipped.records else 0
 
@@ -133,16 +132,17 @@ def image_reader(
     if regions is None:
         return functools.lru_cache(IMAGES)(lambda path: extract(model, path))
     if (pathlib.Path(regions) / "manifest.json").exists():
-        features = read_prepared(regions, images)
+        find = read_prepared(regions, images).get
     else:
         from keras_caption.formats.region_files import open_regions
 
-        features = OpenedRegions(open_regions(regions))
+        find = functools.partial(read_regions, open_regions(regions))
 
     def read(image):
-        if image not in features:
+        features = find(image)
+        if features is None:
             raise kc.InputError(f"{regions} has no image {image!r:.60}.")
-        return features[image]
+        return features
 
     return read
 
@@ -167,72 +167,56 @@ def read_prepared(folder, images):
     return features
 
 
-class OpenedRegions:
-    """Features of regions in a file, by image id as str."""
+def read_regions(records, image):
+    """Reads features of an image, by its id as str; `None` if a file has none."""
+    from keras_caption.formats.fields import image_id_of
 
-    def __init__(self, regions: Any):
-        self.regions = regions
-
-    def __contains__(self, image: str) -> bool:
-        return self._id_of(image) in self.regions
-
-    def __getitem__(self, image: str) -> dict[str, np.ndarray]:
-        features, boxes = self.regions.read(self._id_of(image))
-        return {"regions": features} | ({} if boxes is None else {"boxes": boxes})
-
-    def _id_of(self, image):
-        from keras_caption.formats.fields import image_id_of
-
-        try:
-            return image_id_of(image)
-        except ValueError:
-            return None
+    try:
+        image_id = image_id_of(image)
+    except ValueError:
+        return None
+    if image_id not in records:
+        return None
+    features, boxes = records.read(image_id)
+    return {"regions": features} | ({} if boxes is None else {"boxes": boxes})
 
 
-class RowAnswerer:
-    """Answers rows of an image and a question, in memory of constant size.
+def answer_rows(
+    predictor: "kc.serving.Predictor",
+    read_image: Callable[[str], dict[str, np.ndarray]],
+    rows: Sequence[tuple[str, str]],
+    n_best: int | None,
+    skipped: Skipped,
+) -> Iterator[str]:
+    """Yields the lines to print, in memory of constant size.
 
     Args:
         predictor: `keras_caption.serving.Predictor` of a model that answers questions.
         read_image: Function from an image to the model's inputs.
+        rows: Sequence of pairs of an image and a question.
         n_best: int, number of answers to a question, or `None` for one answer, which
             may be marked as unsure.
         skipped: `Skipped` that collects questions whose image cannot be read.
     """
 
-    def __init__(
-        self,
-        predictor: "kc.serving.Predictor",
-        read_image: Callable,
-        n_best: int | None,
-        skipped: Skipped,
-    ):
-        self.predictor = predictor
-        self.read_image = read_image
-        self.n_best = n_best
-        self.skipped = skipped
-
-    def __call__(self, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
-        """Yields the lines to print."""
-        predictions = self.predictor.stream(rows, read=self._read, n=self.n_best)
-        for number, prediction in enumerate(predictions, start=1):
-            known = None
-            if isinstance(prediction, kc.predict.Fault):
-                self.skipped.add(f"question {number}", prediction.reason)
-            else:
-                known = prediction
-            if self.n_best is None:
-                yield line_of(known)
-                continue
-            for answer, probability in known.best if known else []:
-                yield f"{number}\t{probability:.4f}\t{answer}"
-
-    def _read(self, row, place):
-        """Makes an example of a pair of an image and a question."""
+    def read(row, place):
         image, question = row
-        [tokens] = self.predictor.model.question_tokens([question])
-        values = {**self.read_image(image), "question": tokens}
+        [tokens] = predictor.model.question_tokens([question])
+        values = {**read_image(image), "question": tokens}
         return kc.predict.Example(place, values, question=question)
+
+    predictions = predictor.stream(rows, read=read, n=n_best)
+    for number, prediction in enumerate(predictions, start=1):
+        known = None
+        if isinstance(prediction, kc.predict.Fault):
+            skipped.add(f"question {number}", prediction.reason)
+        else:
+            known = prediction
+        if n_best is None:
+            yield line_of(known)
+            continue
+        for answer, probability in known.best if known else []:
+            yield f"{number}\t{probability:.4f}\t{answer}"
 
 
 def line_of(prediction: "kc.predict.Prediction | None") -> str:

@@ -50,7 +50,7 @@ from typing import Any
 import numpy as np
 
 import keras_caption as kc
-from keras_caption.apps.serve.load_lite import load_lite
+from keras_caption.apps.serve.lite_predictors import load_lite
 from keras_caption.base.atomic import creating, exclusive_file
 from keras_caption.base.errors import NoTextError, need_packages
 from keras_caption.base.progress import progress, report

@@ -30,7 +30,7 @@ import numpy as np
 from tqdm.utils import disp_len
 
 import keras_caption as kc
-from keras_caption.apps.serve.load_lite import load_lite
+from keras_caption.apps.serve.lite_predictors import load_lite
 from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import (
     Parser,

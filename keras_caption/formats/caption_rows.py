@@ -12,10 +12,10 @@ from typing_extensions import TypedDict
 
 from keras_caption.base.errors import InputError, missing_extras
 from keras_caption.base.validation import adapter, describe
-from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.csv_rows import csv_rows, delimiter_of
 from keras_caption.formats.faults import check_file, reading, reason_of
 from keras_caption.formats.fields import Caption, PhotoName, with_words
+from keras_caption.formats.listings import CaptionedPhoto
 from keras_caption.formats.rejected_captions import MARKS, RejectedCaptions
 from keras_caption.formats.splits import Split
 from keras_caption.formats.suffixes import unpacked_suffix

@@ -3,9 +3,9 @@
 import pathlib
 
 from keras_caption.base.errors import InputError
-from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.fields import with_words
 from keras_caption.formats.folders import list_files
+from keras_caption.formats.listings import CaptionedPhoto
 from keras_caption.formats.text_lines import numbered_lines
 
 SUFFIX = ".txt"

@@ -18,7 +18,7 @@ from keras_caption.formats.fields import (
     with_words,
 )
 from keras_caption.formats.json_files import read_json
-from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.listings import ListedImage
 from keras_caption.formats.rejected_captions import RejectedCaptions
 from keras_caption.formats.skipped import report
 

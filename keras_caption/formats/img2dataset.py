@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_caption.base.errors import InputError, missing_extras
-from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.faults import check_file, reading
 from keras_caption.formats.fields import with_words
+from keras_caption.formats.listings import CaptionedPhoto
 
 COLUMNS = ("key", "caption", "status")
 DOWNLOADED = "success"

@@ -19,8 +19,7 @@ from keras_caption.formats.fields import (
     with_words,
 )
 from keras_caption.formats.json_files import read_json
-from keras_caption.formats.listed_file import ListedFile
-from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.listings import ListedFile, ListedImage
 from keras_caption.formats.splits import SPLITS
 
 Split = Literal["train", "restval", "val", "test"]

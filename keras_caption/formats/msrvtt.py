@@ -15,8 +15,7 @@ from keras_caption.formats.fields import (
     with_words,
 )
 from keras_caption.formats.json_files import read_json
-from keras_caption.formats.listed_file import ListedFile
-from keras_caption.formats.listed_video import ListedVideo, listed_video
+from keras_caption.formats.listings import ListedFile, ListedVideo, listed_video
 
 SPLITS = {"train": "train", "validate": "val", "test": "test"}
 

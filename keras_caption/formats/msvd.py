@@ -7,8 +7,7 @@ from keras_caption.base.errors import InputError
 from keras_caption.formats.csv_rows import csv_rows, delimiter_of
 from keras_caption.formats.faults import check_file
 from keras_caption.formats.fields import check_photo_name
-from keras_caption.formats.listed_file import ListedFile
-from keras_caption.formats.listed_video import captions_of, listed_video
+from keras_caption.formats.listings import ListedFile, captions_of, listed_video
 from keras_caption.formats.splits import splits_in, unclear
 from keras_caption.formats.suffixes import unpacked_suffix
 from keras_caption.formats.text_lines import lines, numbered_lines

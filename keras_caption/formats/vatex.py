@@ -9,8 +9,8 @@ from typing_extensions import TypedDict
 from keras_caption.base.errors import InputError
 from keras_caption.formats.fields import Caption, PhotoName, Records, refuse_repeats
 from keras_caption.formats.json_files import read_json
-from keras_caption.formats.listed_file import ListedFile
-from keras_caption.formats.listed_video import (
+from keras_caption.formats.listings import (
+    ListedFile,
     ListedVideo,
     captions_of,
     listed_video,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_caption.apps.bulk.files import read_file
-from keras_caption.apps.serve.load_lite import load_lite
+from keras_caption.apps.serve.lite_predictors import load_lite
 from keras_caption.base.errors import InputError
 from keras_caption.export.engine_cache import engine_of
 from keras_caption.formats.python_files import run_file

@@ -17,8 +17,7 @@ from keras_caption.datasets.extractors import load_extractor, reader_of
 from keras_caption.formats.arrow_folder import is_arrow_folder
 from keras_caption.formats.coco import read_captions
 from keras_caption.formats.frame_files import open_frames
-from keras_caption.formats.listed_image import ListedImage
-from keras_caption.formats.listed_video import ListedVideo
+from keras_caption.formats.listings import ListedImage, ListedVideo
 from keras_caption.formats.region_files import open_regions
 
 __all__ = [

@@ -5,7 +5,7 @@ import concurrent.futures
 import functools
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 
 from keras_caption.apps.prepare.photos import EXTRACTOR, identity_of
-from keras_caption.apps.prepare.shards import Content, write_shards
+from keras_caption.apps.prepare.shards import Content, or_error, write_shards
 from keras_caption.apps.prepare.video_records import (
     VideoRecord,
     check_num_frames,
@@ -29,7 +29,7 @@ from keras_caption.batches.examples import (
 from keras_caption.features import Clip, ClipExtractor, film_strip, find_clips
 from keras_caption.formats.feature_records import FeatureRecords
 from keras_caption.formats.folders import describe_passed_over
-from keras_caption.formats.listed_video import ListedVideo
+from keras_caption.formats.listings import ListedVideo
 
 READ_AHEAD = 8  # clips that are decoded at once
 
@@ -140,21 +140,19 @@ class ClipExamples:
         with concurrent.futures.ThreadPoolExecutor(READ_AHEAD) as pool:
             for start in range(0, len(records), READ_AHEAD):
                 batch = records[start : start + READ_AHEAD]
-                yield from map(self.example_of, batch, pool.map(read, batch))
+                clips = [pool.submit(record.read) for record in batch]
+                for record, clip in zip(batch, clips, strict=True):
+                    yield or_error(self.example_of, record, clip.result)
 
     def example_of(
-        self, record: VideoRecord, clip: Clip | InputError
-    ) -> dict[str, Any] | InputError:
-        """Makes the example of a clip; returns the error if it has one."""
-        if isinstance(clip, InputError):
-            return clip
+        self, record: VideoRecord, read: Callable[[], Clip]
+    ) -> dict[str, Any]:
+        """Makes the example of a clip; raises `InputError` if it has none."""
+        clip = read()
         starts = range(0, len(clip.frames), self.batch_size)
         batches = [clip.frames[start : start + self.batch_size] for start in starts]
         frames = np.concatenate([self.extract(batch).numpy() for batch in batches])
-        try:
-            frames = in_half_precision(frames, record.name)
-        except InputError as error:
-            return error
+        frames = in_half_precision(frames, record.name)
         return {
             "image_id": record.image_id,
             "name": record.name,
@@ -163,11 +161,3 @@ class ClipExamples:
             "image": film_strip(clip),
             **captions_and_words(record.captions),
         }
-
-
-def read(record: VideoRecord) -> Clip | InputError:
-    """Reads a clip; returns the error if it has one."""
-    try:
-        return record.read()
-    except InputError as error:
-        return error

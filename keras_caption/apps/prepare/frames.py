@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_caption.apps.prepare.matching import dim_of
-from keras_caption.apps.prepare.shards import Content, write_shards
+from keras_caption.apps.prepare.shards import Content, or_error, write_shards
 from keras_caption.apps.prepare.video_records import (
     VideoRecord,
     check_num_frames,
@@ -21,7 +21,7 @@ from keras_caption.batches.examples import (
 )
 from keras_caption.features import sampled_frames
 from keras_caption.formats.frame_files import FrameFiles
-from keras_caption.formats.listed_video import ListedVideo
+from keras_caption.formats.listings import ListedVideo
 
 
 def prepare_frames(
@@ -63,7 +63,7 @@ def prepare_frames(
     dim = dim_of(record.read for split in records.values() for record in split)
     content = Content(
         records,
-        lambda shard: (frame_example(record, dim, num_frames) for record in shard),
+        lambda shard: (or_error(frame_example, x, dim, num_frames) for x in shard),
         frame_features(dim, np.float16, has_times=False),
         [features["sources"], num_frames, listing_of(records)],
         manifest={"features": features},
@@ -71,21 +71,16 @@ def prepare_frames(
     return write_shards(content, folder, strict=strict, **options)
 
 
-def frame_example(
-    record: VideoRecord, dim: int, num_frames: int
-) -> dict[str, Any] | InputError:
-    """Makes the example of a video; returns the error if it has one."""
-    try:
-        frames = record.read()
-        if frames.shape[1] != dim:
-            raise InputError(
-                f"{record.source.path}, video {record.name} has {frames.shape[1]} "
-                f"features a frame, not {dim} as the first video."
-            )
-        frames = frames[sampled_frames(len(frames), num_frames)]
-        frames = in_half_precision(frames, f"{record.source.path}, {record.name}")
-    except InputError as error:
-        return error
+def frame_example(record: VideoRecord, dim: int, num_frames: int) -> dict[str, Any]:
+    """Makes the example of a video; raises `InputError` if it has none."""
+    frames = record.read()
+    if frames.shape[1] != dim:
+        raise InputError(
+            f"{record.source.path}, video {record.name} has {frames.shape[1]} "
+            f"features a frame, not {dim} as the first video."
+        )
+    frames = frames[sampled_frames(len(frames), num_frames)]
+    frames = in_half_precision(frames, f"{record.source.path}, {record.name}")
     return {
         "image_id": record.image_id,
         "name": record.name,

@@ -12,8 +12,7 @@ from keras_caption.base.errors import InputError
 from keras_caption.datasets.coco_objects import captions_of_tfds, read_tfds
 from keras_caption.formats.coco import list_coco_images, read_sizes
 from keras_caption.formats.karpathy import is_karpathy, list_karpathy_images
-from keras_caption.formats.listed_file import ListedFile
-from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.listings import ListedFile, ListedImage
 from keras_caption.formats.splits import given_splits, splits_in, unclear
 from keras_caption.formats.suffixes import unpacked_suffix
 

@@ -8,7 +8,7 @@ import numpy as np
 from keras_caption.base.errors import InputError
 from keras_caption.formats.feature_records import FeatureRecords
 from keras_caption.formats.fields import nfc
-from keras_caption.formats.listed_file import ListedFile
+from keras_caption.formats.listings import ListedFile
 from keras_caption.formats.skipped import report
 from keras_caption.formats.splits import SPLITS
 

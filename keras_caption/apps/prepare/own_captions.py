@@ -11,12 +11,10 @@ from keras_caption.apps.prepare.matching import join_listings
 from keras_caption.base.errors import InputError
 from keras_caption.formats.caption_rows import read_caption_rows
 from keras_caption.formats.caption_texts import read_caption_texts
-from keras_caption.formats.captioned_photo import CaptionedPhoto
 from keras_caption.formats.fields import nfc
 from keras_caption.formats.folders import list_files
 from keras_caption.formats.img2dataset import is_img2dataset, read_img2dataset
-from keras_caption.formats.listed_file import ListedFile
-from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.listings import CaptionedPhoto, ListedFile, ListedImage
 from keras_caption.formats.splits import SPLITS, given_splits, splits_in, unclear
 from keras_caption.formats.suffixes import suffix_of, unpacked_suffix
 

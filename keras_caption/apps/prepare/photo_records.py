@@ -25,7 +25,7 @@ from keras_caption.formats.coco import read_instances, read_sizes
 from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.fields import image_id_of, nfc
 from keras_caption.formats.folders import describe_passed_over, existing_path
-from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.listings import ListedImage
 from keras_caption.formats.splits import SPLITS, given_split
 from keras_caption.formats.vqa import find_vqa, read_vqa
 

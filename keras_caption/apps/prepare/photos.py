@@ -15,7 +15,7 @@ from keras import tree
 
 from keras_caption.apps.objects import ObjectDetector
 from keras_caption.apps.prepare.photo_records import PhotoRecord
-from keras_caption.apps.prepare.shards import Content, write_shards
+from keras_caption.apps.prepare.shards import Content, or_error, write_shards
 from keras_caption.apps.scenes.scenes.builder import Scenes
 from keras_caption.base.errors import InputError
 from keras_caption.batches.examples import (
@@ -153,14 +153,12 @@ class PhotoExamples:
         with concurrent.futures.ThreadPoolExecutor() as pool:
             for start in range(0, len(records), self.batch_size):
                 batch = records[start : start + self.batch_size]
-                yield from self.examples_of(batch, list(pool.map(self.read, batch)))
+                read = functools.partial(or_error, self.read)
+                yield from self.examples_of(batch, list(pool.map(read, batch)))
 
-    def read(self, record: PhotoRecord) -> dict | InputError:
-        """Makes an example with the `photo`, without features; or returns an error."""
-        try:
-            photo = record.read()
-        except InputError as error:
-            return error
+    def read(self, record: PhotoRecord) -> dict[str, Any]:
+        """Makes an example with the `photo`, without features; or raises an error."""
+        photo = record.read()
         example = {
             "image_id": record.image_id,
             "image": shrink(photo, THUMBNAIL),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_caption.apps.prepare.matching import dim_of, match
-from keras_caption.apps.prepare.shards import Content, write_shards
+from keras_caption.apps.prepare.shards import Content, or_error, write_shards
 from keras_caption.base.errors import InputError
 from keras_caption.batches.examples import (
     captions_and_words,
@@ -17,23 +17,10 @@ from keras_caption.batches.examples import (
     region_features,
 )
 from keras_caption.datasets.image_ids import number_images
-from keras_caption.formats.listed_image import ListedImage
+from keras_caption.formats.listings import ListedImage
 from keras_caption.formats.regions import RegionRecords
 
 IMAGES_PER_PROCESS = 5000
-
-
-@dataclasses.dataclass(frozen=True)
-class RegionRecord:
-    """An image whose features are to be looked up.
-
-    Attributes:
-        name: str, name of the image in messages.
-        image: `ListedImage`.
-    """
-
-    name: str
-    image: ListedImage
 
 
 def prepare_regions(
@@ -85,12 +72,6 @@ def prepare_regions(
         for source in sources:
             source.keeps_boxes = False
     source_by_id, features = match(sizes, sources, "image", strict)
-    records = {
-        split: [
-            RegionRecord(f"image {image.image_id}", image) for image in split_images
-        ]
-        for split, split_images in listed.items()
-    }
     complete = [image for image in captioned if image.image_id in source_by_id]
     dim = dim_of(
         functools.partial(features_of, image, source_by_id) for image in complete
@@ -101,8 +82,8 @@ def prepare_regions(
     }
     numbers, files = number_images([image.image_id for image in images])
     content = Content(
-        records,
-        RegionExamples(source_by_id, dim, numbers),
+        listed,
+        functools.partial(region_examples, source_by_id, dim, numbers),
         region_features(dim, np.float16, has_boxes),
         [features["sources"], listing],
         manifest={"features": features},
@@ -114,55 +95,51 @@ def prepare_regions(
     return write_shards(content, folder, strict=strict, processes=processes, **options)
 
 
-class RegionExamples:
-    """Makes examples of `RegionRecord`s, for `write_shards`.
+def region_examples(
+    source_by_id: dict[int | str, RegionRecords],
+    dim: int,
+    numbers: dict[int | str, int],
+    images: list[ListedImage],
+) -> Iterator[dict[str, Any] | InputError]:
+    """Yields the example, or the error, of each image, for `write_shards`.
 
     Args:
         source_by_id: dict from image id to its reader, from `open_regions`.
         dim: int, size of a feature vector.
         numbers: dict from image id to its number, see `number_images`.
+        images: List of `ListedImage`.
     """
+    for image in images:
+        yield or_error(region_example, image, source_by_id, dim, numbers)
 
-    def __init__(
-        self,
-        source_by_id: dict[int | str, RegionRecords],
-        dim: int,
-        numbers: dict[int | str, int],
-    ):
-        self.source_by_id = source_by_id
-        self.dim = dim
-        self.numbers = numbers
 
-    def __call__(self, records: list[RegionRecord]) -> Iterator[dict | InputError]:
-        """Yields the example, or the error, of each record."""
-        return map(self.example_of, records)
-
-    def example_of(self, record: RegionRecord) -> dict | InputError:
-        """Makes the example of an image; returns the error if it has one."""
-        image = record.image
-        try:
-            if image.problem:
-                raise InputError(image.problem)
-            if image.image_id not in self.source_by_id:
-                raise InputError(f"{record.name} has captions, but no features.")
-            source = self.source_by_id[image.image_id]
-            regions, boxes = source.read(image.image_id, image.size)
-            if regions.shape[1] != self.dim:
-                raise InputError(
-                    f"{record.name} has {regions.shape[1]} features a region, not "
-                    f"{self.dim} as the first image."
-                )
-            if boxes is None and source.keeps_boxes:
-                raise InputError(f"{record.name} has no boxes, unlike the first image.")
-            regions = in_half_precision(regions, f"{source.path}, {record.name}")
-        except InputError as error:
-            return error
-        return {
-            "image_id": self.numbers[image.image_id],
-            "regions": regions,
-            **({} if boxes is None else {"boxes": boxes}),
-            **captions_and_words(image.captions),
-        }
+def region_example(
+    image: ListedImage,
+    source_by_id: dict[int | str, RegionRecords],
+    dim: int,
+    numbers: dict[int | str, int],
+) -> dict[str, Any]:
+    """Makes the example of an image; raises `InputError` if it has none."""
+    if image.problem:
+        raise InputError(image.problem)
+    if image.image_id not in source_by_id:
+        raise InputError(f"{image.name} has captions, but no features.")
+    source = source_by_id[image.image_id]
+    regions, boxes = source.read(image.image_id, image.size)
+    if regions.shape[1] != dim:
+        raise InputError(
+            f"{image.name} has {regions.shape[1]} features a region, not "
+            f"{dim} as the first image."
+        )
+    if boxes is None and source.keeps_boxes:
+        raise InputError(f"{image.name} has no boxes, unlike the first image.")
+    regions = in_half_precision(regions, f"{source.path}, {image.name}")
+    return {
+        "image_id": numbers[image.image_id],
+        "regions": regions,
+        **({} if boxes is None else {"boxes": boxes}),
+        **captions_and_words(image.captions),
+    }
 
 
 def features_of(image: ListedImage, source_by_id: dict) -> np.ndarray:

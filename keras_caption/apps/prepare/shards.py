@@ -139,6 +139,14 @@ def write_shards(
     return manifest
 
 
+def or_error(function: Callable, *args: Any) -> Any:
+    """Returns what a function returns, or the `InputError` that it raises."""
+    try:
+        return function(*args)
+    except InputError as error:
+        return error
+
+
 def _begin(folder, stamp):
     """Stamps a new folder; refuses a folder that was begun with another stamp."""
     if not (folder / SOURCE).exists():

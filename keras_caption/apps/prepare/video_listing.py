@@ -8,7 +8,7 @@ from keras_caption.apps.prepare.matching import join_listings
 from keras_caption.base.arguments import check
 from keras_caption.base.errors import InputError
 from keras_caption.formats.json_files import read_json
-from keras_caption.formats.listed_video import ListedVideo
+from keras_caption.formats.listings import ListedVideo
 from keras_caption.formats.msrvtt import list_msrvtt_videos
 from keras_caption.formats.msvd import is_msvd, list_msvd_videos
 from keras_caption.formats.splits import given_splits

@@ -8,7 +8,7 @@ from pydantic import Field
 from keras_caption.apps.prepare.matching import match
 from keras_caption.base.arguments import check
 from keras_caption.base.errors import InputError
-from keras_caption.formats.listed_video import ListedVideo
+from keras_caption.formats.listings import ListedVideo
 from keras_caption.inputs.frames import MAX_FRAMES
 
 NumFrames = Annotated[int, Field(ge=1, le=MAX_FRAMES)]

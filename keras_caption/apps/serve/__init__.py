@@ -15,8 +15,7 @@ if TYPE_CHECKING:  # for editors and type checkers
         ServerError,
     )
     from keras_caption.apps.serve.exported import ExportedPredictor
-    from keras_caption.apps.serve.lite_captioner import LiteCaptioner
-    from keras_caption.apps.serve.lite_translator import LiteTranslator
+    from keras_caption.apps.serve.lite_predictors import LiteCaptioner, LiteTranslator
     from keras_caption.apps.serve.predictor import Predictor
     from keras_caption.apps.serve.server import Server
     from keras_caption.export.ctranslate2_export import export_ctranslate2
@@ -34,8 +33,8 @@ MODULES = {
     "Client": ".client",
     "ExportedPredictor": ".exported",
     "Limits": "keras_caption.settings.limits",
-    "LiteCaptioner": ".lite_captioner",
-    "LiteTranslator": ".lite_translator",
+    "LiteCaptioner": ".lite_predictors",
+    "LiteTranslator": ".lite_predictors",
     "Prediction": "keras_caption.predict",
     "Predictor": ".predictor",
     "Server": ".server",

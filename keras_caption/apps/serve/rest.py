@@ -21,6 +21,7 @@ from prometheus_client import (
     generate_latest,
 )
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -38,6 +39,7 @@ ADDRESS = re.compile(
     r"(/versions/(?P<version>[0-9]{1,19})|/labels/(?P<label>[^/:]+))?"
     r"(?P<verb>/metadata|:\w+)?"
 )
+NEWEST: Mapping[str, str | None] = {"version": None, "label": None}  # of an address
 HELP = """\
 This server of keras_caption answers as TensorFlow Serving's REST interface does, and
 about what users have: photos, sentences, questions.
@@ -70,15 +72,6 @@ CHATS = {
 }
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # of a histogram
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-
-
-class RefusedError(Exception):
-    """A refused request, with an HTTP status and a sentence."""
-
-    def __init__(self, status: int, message: str, **headers: str):
-        super().__init__(message)
-        self.status = status
-        self.headers = headers
 
 
 class Metrics:
@@ -174,7 +167,7 @@ class Rest:
         routes.append(
             Route("/v1/models/{address:path}", self.models, methods=any_method)
         )
-        refusals = {404: self.unknown, 405: self.unknown, RefusedError: self.refused}
+        refusals = {404: self.unknown, 405: self.unknown, HTTPException: self.refused}
         app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=refusals)
         # A redirect would name the host that the request names.
         app.router.redirect_slashes = False
@@ -221,8 +214,7 @@ class Rest:
             generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST
         )
 
-    async def refused(self, request: Request, error: Exception) -> Response:
-        assert isinstance(error, RefusedError)  # what the handler is of
+    async def refused(self, request: Request, error: Any) -> Response:
         return refusal(error)
 
     async def unknown(self, request: Request, error: Any) -> Response:
@@ -240,18 +232,18 @@ class Rest:
             target = ADDRESS.fullmatch(address.removesuffix("/"))
             self._check_token(request)
             if not target or (request.method == "POST") != has_verb(target):
-                raise RefusedError(
+                raise HTTPException(
                     404, f"Malformed request: {request.method} {request.url.path}"
                 )
             if target["name"] not in self.service.models:
-                raise RefusedError(
+                raise HTTPException(
                     404, f"Servable not found for request: {label_of(target)}"
                 )
             facts["model"] = target["name"]
             verb = (target["verb"] or ":status")[1:]
             # Metrics keep each verb for ever, so that those of strangers end here.
             if has_verb(target) and verb not in self.verbs:
-                raise RefusedError(
+                raise HTTPException(
                     400, f"{target['name']} has no signature to {verb:.60}."
                 )
             facts["verb"] = verb
@@ -303,7 +295,7 @@ class Rest:
     def _model(self, name):
         """Finds a model that a chat names."""
         if name not in self.service.models:
-            raise RefusedError(404, f"There is no model {name:.60}.")
+            raise HTTPException(404, f"There is no model {name:.60}.")
         return self.service.models[name]
 
     async def _logged(self, answer, error_of):
@@ -319,7 +311,7 @@ class Rest:
         facts = {"model": "", "verb": "", "examples": 0}
         try:
             response = await answer(facts)
-        except RefusedError as refused:
+        except HTTPException as refused:
             response = refusal(refused, error_of)
         except Exception as error:
             # What a user sent may stand in its message, which is no part of the log.
@@ -376,13 +368,13 @@ class Rest:
             async with asyncio.timeout(limit):
                 yield
         except TimeoutError:
-            raise RefusedError(
+            raise HTTPException(
                 504, f"The request took more than {limit:g} s."
             ) from None
         except InputError as error:
-            raise RefusedError(400, str(error)) from None
+            raise HTTPException(400, str(error)) from None
         except UnavailableError:
-            raise RefusedError(503, f"{facts['model']} has no version now.") from None
+            raise HTTPException(503, f"{facts['model']} has no version now.") from None
 
     @contextlib.contextmanager
     def _running_now(self):
@@ -399,8 +391,8 @@ class Rest:
     def _check_load(self, is_free):
         """Refuses a request if too many are waiting or in progress."""
         if not is_free:
-            raise RefusedError(
-                429, "Too many requests wait: try again.", retry_after="1"
+            raise HTTPException(
+                429, "Too many requests wait: try again.", {"Retry-After": "1"}
             )
 
     async def _content(self, request):
@@ -421,7 +413,7 @@ class Rest:
             while not is_whole:
                 message = await request.receive()
                 if message["type"] == "http.disconnect":  # nobody reads this
-                    raise RefusedError(400, "The request ends too early.")
+                    raise HTTPException(400, "The request ends too early.")
                 part = message.get("body", b"")
                 self._receiving += len(part)
                 content += part
@@ -446,28 +438,28 @@ class Rest:
         given = token.strip().encode("latin-1")
         is_right = [hmac.compare_digest(given, known) for known in self.tokens]
         if scheme.lower() != "bearer" or not any(is_right):
-            raise RefusedError(
-                401, "The token is missing or wrong.", www_authenticate="Bearer"
+            raise HTTPException(
+                401, "The token is missing or wrong.", {"WWW-Authenticate": "Bearer"}
             )
 
 
-def too_long(most: int) -> RefusedError:
+def too_long(most: int) -> HTTPException:
     """Makes the error for a body that is too long.
 
     The error must not be a variable of the function that reads the body: its traceback
     would keep the body in memory.
     """
-    return RefusedError(413, f"A request has at most {most:,} bytes.")
+    return HTTPException(413, f"A request has at most {most:,} bytes.")
 
 
 def decoder_of(headers: Any) -> Callable | None:
     """Returns the decoder of a body, such as `gunzip`, or `None` if it is not encoded.
 
     Raises:
-        RefusedError: If the content type or the encoding is not supported.
+        HTTPException: If the content type or the encoding is not supported.
     """
     if headers.get("content-type", "").startswith("multipart/"):
-        raise RefusedError(
+        raise HTTPException(
             415,
             "A body of several parts is not read: send JSON, or the photo as it is, as "
             "curl does with --data-binary @photo.jpg.",
@@ -476,10 +468,10 @@ def decoder_of(headers: Any) -> Callable | None:
     if encoding in ("gzip", "x-gzip"):
         return gunzip
     if encoding != "identity":
-        raise RefusedError(
+        raise HTTPException(
             415,
             f"A body encoded as {encoding:.20} is not read: gzip is, and none.",
-            accept_encoding="gzip, identity",
+            {"Accept-Encoding": "gzip, identity"},
         )
     return None
 
@@ -514,15 +506,14 @@ def label_of(target: re.Match | Mapping[str, str | None]) -> str:
 
 
 def found_version(
-    model: ServedModel, target: Mapping[str, str | None] | None = None
+    model: ServedModel, target: Mapping[str, str | None] = NEWEST
 ) -> Version:
     """Finds the version of an address, by default the newest.
 
     Raises:
-        RefusedError: If there is no such version.
+        HTTPException: If there is no such version.
         UnavailableError: If the model has no version.
     """
-    target = target or {"label": None, "version": None}
     version = target["version"]
     number = None if version is None else int(version)
     try:
@@ -530,16 +521,15 @@ def found_version(
     except (KeyError, ValueError):
         if number is None and target["label"] is None:
             raise UnavailableError from None
-        raise RefusedError(
+        raise HTTPException(
             404, f"Servable not found for request: {label_of(target)}"
         ) from None
 
 
 def statuses_of(
-    model: ServedModel, target: Mapping[str, str | None] | None = None
+    model: ServedModel, target: Mapping[str, str | None] = NEWEST
 ) -> list[dict[str, Any]]:
     """States of the versions that an address asks for, or of all, the newest first."""
-    target = target or {"label": None, "version": None}
     number = model.labels.get(target["label"]) if target["label"] else target["version"]
     statuses = [
         {
@@ -553,7 +543,7 @@ def statuses_of(
     ]
     if not statuses and (target["version"] or target["label"]):
         what = f"version {number}" if target["version"] else f"label {target['label']}"
-        raise RefusedError(404, f"Could not find {what} of model {model.name}")
+        raise HTTPException(404, f"Could not find {what} of model {model.name}")
     return statuses
 
 
@@ -579,15 +569,15 @@ def plain_error(status: int, message: str) -> dict[str, Any]:
 
 
 def refusal(
-    refused: RefusedError,
+    refused: HTTPException,
     error_of: Callable[[int, str], dict[str, Any]] = plain_error,
 ) -> Response:
-    headers = {name.replace("_", "-"): x for name, x in refused.headers.items()}
-    return to_response(refused.status, error_of(refused.status, str(refused)), headers)
+    status = refused.status_code
+    return to_response(status, error_of(status, refused.detail), refused.headers)
 
 
 def to_response(
-    status: int, body: dict[str, Any], headers: dict[str, str] | None = None
+    status: int, body: dict[str, Any], headers: Mapping[str, str] | None = None
 ) -> Response:
     """A response of JSON, in which, as in TensorFlow Serving's, NaN is a number."""
     text = json.dumps(body, ensure_ascii=False)

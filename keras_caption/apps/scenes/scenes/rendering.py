@@ -14,12 +14,12 @@ SCALE = 2
 CROP = 8
 
 
-def _regular(corners, inner=None, turn=-math.pi / 2):
-    """A regular polygon in the unit square, or a star with an `inner` diameter."""
+def _star():
+    """A star of five points in the unit square."""
     points = []
-    for i in range(corners if inner is None else 2 * corners):
-        radius = 0.5 if inner is None or i % 2 == 0 else inner / 2
-        angle = turn + 2 * math.pi * i / (corners if inner is None else 2 * corners)
+    for i in range(10):
+        radius = 0.2 if i % 2 else 0.5
+        angle = -math.pi / 2 + 2 * math.pi * i / 10
         points.append((0.5 + radius * math.cos(angle), 0.5 + radius * math.sin(angle)))
     return points
 
@@ -50,7 +50,7 @@ def _moon():
 POLYGONS = {
     "square": [(0, 0), (1, 0), (1, 1), (0, 1)],
     "triangle": [(0.5, 0), (1, 1), (0, 1)],
-    "star": _regular(5, inner=0.4),
+    "star": _star(),
     "heart": _heart(),
     "cross": [
         (0.33, 0), (0.67, 0), (0.67, 0.33), (1, 0.33), (1, 0.67), (0.67, 0.67),
