@@ -286,7 +286,7 @@ def write_lines(lines: Iterable[str], path: str | None) -> None:
 
 # Signals that interrupt: Ctrl-C, a batch system or `kill`, and a closed terminal. Each
 # has the handler that it is replaced for: another one, such as that of `nohup`, stays.
-HANDLERS = {
+HANDLERS: dict[int, Any] = {
     getattr(signal, name): before
     for name, before in {
         "SIGINT": signal.default_int_handler,
