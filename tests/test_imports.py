@@ -224,12 +224,15 @@ for arguments in sys.stdin.read().splitlines():
 def test_refusals_need_no_keras(tmp_path):
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "config.json").write_text("{}")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "report.html").touch()
     (tmp_path / "curves.png").touch()
     refused = {
         "run --config no": "There is no built-in experiment 'no'.",
         "run --start_from no": "There is no saved model no.",
         "run --ensemble ngsan_coco,no": "There is no saved model no.",
         "run --output_dir used": "used holds a run already",
+        "run --output_dir own": "own holds report.html, which a run would replace",
         "run --output_dir curves.png": "curves.png is not a folder",
         "figure curves no": "curves.png exists already",
         "figure attention no": "There is no folder no.",

@@ -154,6 +154,9 @@ def need_model(name: str, known: Collection[str]) -> None:
     need_name(name, known, f"There is no model named {name!r}", OWN)
 
 
+LISTED = 60  # names in a message: KerasHub alone has hundreds
+
+
 def hint(name: str, names: Iterable[str]) -> str:
     """Suggests valid names, to end the message of an error.
 
@@ -162,7 +165,8 @@ def hint(name: str, names: Iterable[str]) -> str:
         names: Iterable of str, the valid names.
 
     Returns:
-        str, a sentence with the most similar names or, if none is similar, all names.
+        str, a sentence with the most similar names or, if none is similar, with the
+        first `LISTED` names.
     """
     name, names = str(name), list(names)
     near, nearer = (
@@ -173,4 +177,5 @@ def hint(name: str, names: Iterable[str]) -> str:
     similar = [x for x in near if x in nearer or x[:2] == name[:2]]
     if similar:
         return f"Did you mean {' or '.join(similar)}?"
-    return f"Valid names are {', '.join(names)}."
+    more = f", and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return f"Valid names are {', '.join(names[:LISTED])}{more}."

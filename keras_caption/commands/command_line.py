@@ -284,6 +284,17 @@ def write_lines(lines: Iterable[str], path: str | None) -> None:
             print(line, file=file)
 
 
+# Signals that interrupt: Ctrl-C, a batch system or `kill`, and a closed terminal. Each
+# has the handler that it is replaced for: another one, such as that of `nohup`, stays.
+HANDLERS: dict[int, Any] = {
+    getattr(signal, name): before
+    for name, before in {
+        "SIGINT": signal.default_int_handler,
+        "SIGTERM": signal.SIG_DFL,
+        "SIGHUP": signal.SIG_DFL,
+    }.items()
+    if hasattr(signal, name)  # Windows has no SIGHUP
+}
 # Signals of interruptions. They are recorded, since TensorFlow converts a
 # KeyboardInterrupt to other errors.
 interruptions: list[int] = []
@@ -314,33 +325,34 @@ def interruptible() -> Iterator[None]:
         signal.default_int_handler(number, frame)
 
     def repeat(unraisable):
-        if unraisable.exc_type is not KeyboardInterrupt:
+        if not (interruptions and unraisable.exc_type is KeyboardInterrupt):
             hook(unraisable)
             return
         main = threading.main_thread().ident
         # Later, since a signal at once may arrive in the same callback.
-        again.append(threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT)))
+        repeated = main, interruptions[-1]
+        again.append(threading.Timer(0.1, signal.pthread_kill, repeated))
         again[-1].start()
 
     interruptions.clear()
-    # The handler is another if interruptions are ignored, as in the background of a
+    # The handler is another if a signal is ignored, as SIGINT is in the background of a
     # shell.
-    handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    handled = [x for x, before in HANDLERS.items() if signal.getsignal(x) is before]
     try:
-        if handled:
-            signal.signal(signal.SIGINT, interrupt)
-            sys.unraisablehook = repeat
+        for number in handled:
+            signal.signal(number, interrupt)
+        sys.unraisablehook = repeat
         yield
     except BaseException as error:
         if interruptions and not isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
     finally:
-        if handled:
-            for timer in again:
-                timer.cancel()
-            sys.unraisablehook = hook
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for timer in again:
+            timer.cancel()
+        sys.unraisablehook = hook
+        for number in handled:
+            signal.signal(number, HANDLERS[number])
 
 
 def start(
@@ -349,9 +361,10 @@ def start(
 ) -> None:
     """Runs a command, and exits with its status. A mistake ends it with one sentence.
 
-    The status is 1 after a mistake, 130 after an interruption, and 141, without a
-    sentence, if the reader of a pipe closes it early, as `head` does. Characters that
-    the encoding of a terminal lacks are printed escaped.
+    The status is 1 after a mistake, 128 and the number of the signal after an
+    interruption, and 141, without a sentence, if the reader of a pipe closes it early,
+    as `head` does. Characters that the encoding of a terminal lacks are printed
+    escaped.
 
     Args:
         command: Function of the command line, a list of str. It returns the exit
@@ -373,7 +386,7 @@ def start(
     except KeyboardInterrupt as interruption:
         with contextlib.suppress(OSError):  # a pipe may be closed by the interruption
             print(": ".join(["Interrupted", *interruption.args]) + ".", file=sys.stderr)
-        status = 130
+        status = 128 + (interruptions or [signal.SIGINT])[0]
     except BrokenPipeError:
         status = 141
     except (InputError, OSError) as error:

@@ -317,6 +317,11 @@ def find_objects(options):
 
 
 def prepare_videos(options):
+    if options.detector or options.backbone in ("objects", COLOURED):
+        raise kc.InputError(
+            "--videos has the features of a network: name one as --backbone, without "
+            "a --detector."
+        )
     extractor = kc.features.ClipExtractor(make_extractor(options), options.num_frames)
     return kc.prepare.prepare_clips(
         options.videos,

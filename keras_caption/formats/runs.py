@@ -29,6 +29,20 @@ PARTS = {
     "yes_no": "Answers to questions that people answer with yes or no",
 }
 
+# What a run of any task replaces beside its models; a card that it did not write stays.
+RESULTS = (
+    "1",
+    "attention.png",
+    "history.json",
+    "report.html",
+    "server_results.json",
+    "test_items.json",
+    "test_references.json",
+    "test_results.json",
+    "test_scores.json",
+    "test_translations.txt",
+)
+
 # mypy does not know `extra_items` of PEP 728.
 Value = str | int | float | bool | None
 Objective = Literal["cross-entropy", "self-critical", "ensemble"]
@@ -103,12 +117,18 @@ def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:
 
 
 def refuse_used(folder: pathlib.Path) -> None:
-    """Raises `InputError` if a folder holds a run."""
+    """Raises `InputError` if a folder holds a run, or files that one would replace."""
     for name in ("config.json", "last.keras", "best.keras"):
         if (folder / name).exists():
             raise InputError(
                 f"{folder} holds a run already: resume it with --resume, or name "
                 "another --output_dir."
+            )
+    for name in RESULTS:
+        if (folder / name).exists():
+            raise InputError(
+                f"{folder} holds {name}, which a run would replace: name another "
+                "--output_dir, or, if a run has written it, resume it with --resume."
             )
 
 

@@ -16,6 +16,7 @@ from conftest import PROJECT
 
 import keras_caption as kc
 import keras_caption_cli
+from keras_caption.base.atomic import replacing
 from keras_caption.commands import command_line, main
 from keras_caption.commands.skipped import Skipped
 from keras_caption.formats.splits import given_split
@@ -72,6 +73,28 @@ def test_an_interruption_is_one_sentence(capsys):
         "Interrupted.",
     ]
     assert status(raising(kc.InputError("No."))) == "error: No."
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_that_ends_leaves_no_partial_file(name, tmp_path, capsys):
+    number = getattr(signal, name)
+
+    def writing(_):
+        with command_line.continuing(), replacing(tmp_path / "run") as partial:
+            partial.write_text("half")
+            signal.raise_signal(number)
+
+    ignored = signal.signal(number, signal.SIG_IGN)  # as `nohup` does
+    try:
+        assert status(writing) is None
+        signal.signal(number, signal.SIG_DFL)
+        (tmp_path / "run").unlink()
+        assert status(writing) == 128 + number
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, ignored)
+    assert capsys.readouterr().err == "Interrupted: the same command continues.\n"
+    assert not [*tmp_path.iterdir()]
 
 
 def test_an_interruption_of_the_imports_is_one_sentence(monkeypatch, capsys):

@@ -98,7 +98,7 @@ RUN = """
 import builtins, os, signal, sys, threading, time
 import tensorflow as tf
 from keras_caption import commands, evaluation, serving
-from keras_caption.tasks import run_report
+from keras_caption.apps.report import run_report
 from keras_caption.apps.report.tasks import captioning
 from keras_caption.training import phases, strategies
 

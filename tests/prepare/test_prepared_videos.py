@@ -76,6 +76,8 @@ def test_features_are_sampled_and_problems_counted(call_script, rng, tmp_path):
     assert "None of the videos with captions is in" in done.stderr
     done = call_script(*command, "--photos=a")
     assert "Give one of --photos, --features, --videos, --frames and" in done.stderr
+    done = call_script(*command[:2], "--videos=a", *command[3:], "--detector=b")
+    assert "name one as --backbone, without a --detector." in done.stderr
 
 
 EXTRACTOR = ("--weights=", "--image_size=32", "--argument=alpha=0.25", "--num_frames=4")

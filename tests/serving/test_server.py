@@ -427,9 +427,9 @@ def test_a_server_lists_its_models_and_helps(url):
     assert answer.json()["predictions"][0]["total"] == 3
 
 
-def terminate_this_process():
-    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL  # it is handled
-    os.kill(os.getpid(), signal.SIGTERM)
+def terminate_this_process(number=signal.SIGTERM):
+    assert signal.getsignal(number) is not signal.SIG_DFL  # it is handled
+    os.kill(os.getpid(), number)
 
 
 def test_a_server_lives_while_its_models_load(tmp_path, capsys):
@@ -836,11 +836,12 @@ def test_versions_of_one_number_and_of_many_digits(tmp_path):
 @pytest.mark.parametrize("where", ["here", "in a running loop"])
 def test_a_signal_ends_what_runs_and_handlers_are_given_back(tmp_path, where):
     server, port = serve(tmp_path), free_port()
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    handled = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    before = [signal.getsignal(number) for number in handled]
 
     def end():
         answer = until_answered(f"http://127.0.0.1:{port}/healthz")
-        terminate_this_process()
+        terminate_this_process(signal.SIGTERM if where == "here" else signal.SIGHUP)
         return answer.status_code
 
     async def run():
@@ -850,8 +851,7 @@ def test_a_signal_ends_what_runs_and_handlers_are_given_back(tmp_path, where):
         ended = thread.submit(end)
         server.run(port=port) if where == "here" else asyncio.run(run())
         assert ended.result() == 200
-    after = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    assert after == before
+    assert [signal.getsignal(number) for number in handled] == before
 
 
 IN_A_THREAD = """

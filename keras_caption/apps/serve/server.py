@@ -151,7 +151,7 @@ class Server:
         port: int = 8501,
         prepare: Callable[[], None] | None = None,
     ) -> None:
-        """Serves until SIGINT or SIGTERM, and finishes the requests it has accepted.
+        """Serves until SIGINT, SIGTERM or SIGHUP, and answers what it has accepted.
 
         A second SIGINT ends the server at once. Signals reach the main thread only: in
         another thread, the method serves until the process ends.

@@ -74,10 +74,10 @@ def evaluate(task: Captioning, model: Any, folder: pathlib.Path) -> dict[str, An
     if note:
         print(f"\n{note}")
     if truth:
-        print("\nShare of true statements:")
-        for category, (share, count) in truth.items():
-            if count:
-                print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
+        counted = {name: x for name, x in truth.items() if x[1]}
+        print(f"\nShare of true statements:{'' if counted else ' no caption has one'}")
+        for category, (share, count) in counted.items():
+            print(f"  {category:10} {100 * share:5.1f} %  of {count:,}")
     if objects:
         print(f"\nObjects of COCO: {kc.evaluation.text_of_shares(objects)}")
     is_generated = getattr(builder, "name", "") in kc.synthetic.GENERATED

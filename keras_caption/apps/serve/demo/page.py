@@ -163,7 +163,7 @@ def launch(
         page: `gradio.Blocks`.
         host: str, address to listen on.
         port: int. Defaults to the first free port from 7860 on.
-        wait: bool, whether to return only after SIGINT or SIGTERM.
+        wait: bool, whether to return only after SIGINT, SIGTERM or SIGHUP.
 
     Raises:
         InputError: If the page cannot be served at this address.
