@@ -3,7 +3,7 @@ r"""Fits the words that measurements of a photo admit: colours, places, persons'
     python experiments/details.py --detector yolox_nano.keras \
         --photos flickr8k_1000/images,coco_mini/val2017 \
         --captions dataset_flickr8k.json,karpathy_split.json \
-        --questions coco_questions_photos --seen docs/results/places_seen.csv \
+        --questions coco_questions_photos --seen experiments/places_seen.csv \
         --output keras_caption/apps/objects
 
 A colour of a photo's only detected dog is right if a caption gives it to a dog, or it
