@@ -3,7 +3,7 @@ r"""Fits the words that measurements of a photo admit: colours, places, persons'
     python experiments/details.py --detector yolox_nano.keras \
         --photos flickr8k_1000/images,coco_mini/val2017 \
         --captions dataset_flickr8k.json,karpathy_split.json \
-        --questions coco_questions_photos --seen docs/results/places_seen.csv \
+        --questions coco_questions_photos --seen experiments/places_seen.csv \
         --output keras_caption/apps/objects
 
 A colour of a photo's only detected dog is right if a caption gives it to a dog, or it
@@ -11,8 +11,9 @@ is the answer to a question for the color of a dog: of VQA by three of ten peopl
 more, of COCO-QA. Dogs whose colour nobody says are left out. A place is right if one of
 five captions names it, and "outdoors" or "indoors" if two captions or more have words
 for such places; photos of which captions have words for both, or none, are left out.
-The file --seen, CSV with the columns `photo` and `place`, has places of which nobody
-says anything, and which a person who looked at the photo saw. A person's name is right
+The file --seen, CSV with the column `photo` and columns named as places, has what a
+person saw who looked at photos: yes, no, or unclear, which counts for nothing; empty
+cells, and other photos, are judged by captions. A person's name is right
 if one caption gives it, and as many do as give another; of several detected persons,
 who all have the name, if more do than give another.
 Logistic regressions over the logarithms of ImageNet's probabilities, and of places and
@@ -52,7 +53,6 @@ from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.export.engine_cache import classifier_of, detector_of
 from keras_caption.formats.coco_qa import read_coco_qa
-from keras_caption.formats.csv_rows import csv_rows
 from keras_caption.formats.engine_files import CLASSIFIER
 from keras_caption.formats.vqa import find_vqa, read_vqa
 
@@ -266,15 +266,16 @@ def main(arguments):
     parser.add_argument(
         "--questions", required=True, help="folder of images, VQA and cocoqa.json"
     )
-    parser.add_argument("--seen", help="file of places that nobody speaks of")
+    parser.add_argument("--seen", help="file of what was seen in photos")
     parser.add_argument("--few", type=int, default=8)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--output", required=True, help="folder")
     options = parser.parse_args(arguments)
     output = pathlib.Path(options.output)
-    seen = set()
+    seen = {}
     if options.seen:
-        seen = {tuple(cells) for _, cells in csv_rows(pathlib.Path(options.seen))}
+        with open(options.seen, newline="", encoding="utf-8") as file:
+            seen = {row["photo"]: row for row in csv.DictReader(file)}
     second = light_second_opinion(options.detector)
     folder = pathlib.Path(options.questions)
     asked = questions_of(folder)
@@ -378,6 +379,19 @@ def name_rows(persons, options):
     return rows, kept
 
 
+def is_seen_at(place, seen, captions, least):
+    """Whether a photo is at a place, or `None`: by what was seen, or else by captions.
+
+    Args:
+        place, captions, least: See `is_at`.
+        seen: dict from place to the cell of the file --seen.
+    """
+    answers = {"yes": True, "no": False, "unclear": None}
+    if cell := seen.get(place):
+        return answers[cell]
+    return is_at(place, captions, least)
+
+
 def place_rows(photos, seen, options):
     """The rows of places, and the weights of each."""
     rows, kept = [], {}
@@ -388,7 +402,7 @@ def place_rows(photos, seen, options):
             {
                 is_train: np.array(
                     [
-                        (name, place) in seen or is_at(place, captions, least)
+                        is_seen_at(place, seen.get(name, {}), captions, least)
                         for name, captions, _ in all_
                     ],
                     float,

@@ -64,6 +64,16 @@ def test_captions_say_what_was_measured():
     both = {"places": GRASS, "things": SWING}
     assert described("a group of dogs", black, black, black, **both) == expected
     assert described("an elephant", detected("elephant", name="tusker")) == "a tusker"
+    eight = [detected("person")] * 8
+    assert described("a group of people", *eight, places=OUTDOORS) == (
+        "many people outdoors"
+    )
+    for caption, objects in (
+        ("a group of people", eight[1:]),
+        ("a group of people with a dog", [*eight, black]),
+        ("a group of people playing", eight),  # of whom some may be
+    ):
+        assert described(caption, *objects).startswith("a group of people")
     # A general place is of persons and pets that the caption says nothing else of.
     outdoors = {"places": OUTDOORS}
     assert described("a dog", black, **outdoors) == "a black dog outdoors"

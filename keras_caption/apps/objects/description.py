@@ -34,6 +34,8 @@ Link = dict[str, Any]
 NUMBERS = {"a couple of": 2, "two": 2, "three": 3, "four": 4}
 # Least score of each of so many objects: of fewer sure ones, the number is often wrong.
 SURE = 0.5
+GROUP, MANY = "a group of", "many"
+MANY_PERSONS = 8  # detected ones, at least, that a bare caption calls many
 DETERMINERS = "|".join([*NUMBERS, "a", "an", "the", "some", "several", "many", "of"])
 PHRASE = re.compile(
     rf"\b(?P<first>{DETERMINERS}) (?P<noun>{PATTERN.pattern})(?!\S)(?P<verb> is\b)?"
@@ -93,7 +95,8 @@ def describe(
     of its category have the same one; a noun that is said twice gets it once, and
     one with an adjective keeps that. A number of objects that are not sure goes:
     "two cats" become "cats". Where two that are sure are there, "a pizza" becomes
-    "pizzas". "In the water and a boat" becomes "in the water with a boat". A caption of
+    "pizzas". "A group of people" alone, of 8 or more that are detected, becomes "many
+    people". "In the water and a boat" becomes "in the water with a boat". A caption of
     one kind of object that has no place gets a thing and a place. Words that captions
     of COCO's objects do not have, such as those of another language, stay as they are,
     and nothing is added to such a caption.
@@ -120,7 +123,7 @@ def describe(
     others, nouns = PATTERN.subn(" ", caption)
     known = nouns and (FUNCTION | NAMED_PLACES).issuperset(others.split())
     if known:
-        caption = _accompanied(caption)
+        caption = _counted(_accompanied(caption), objects)
     text = _with_measured(caption, objects)
     insertions = []  # what is before a word, the word, its kind, and what admits it
     if known and not NAMED_PLACES & {*caption.split()}:
@@ -194,6 +197,15 @@ def _accompanied(caption):
     if not after or not is_after_place or "with" in after.split():
         return caption
     return f"{before} with {after}"
+
+
+def _counted(caption, objects):
+    """A caption of a group of persons alone says "many" where many are detected."""
+    of_persons = {x for _, x in mentions(caption)} == {PERSON}
+    count = sum(x["category"] == PERSON for x in objects)
+    if of_persons and count >= MANY_PERSONS and BARE.fullmatch(caption):
+        return re.sub(f"^{GROUP} ", f"{MANY} ", caption)
+    return caption
 
 
 def _with_measured(caption, objects):

@@ -103,8 +103,15 @@ PLACES = {
         alone="water",
         rank=1,
     ),
-    "outdoors": Place("outdoors", _OUTDOORS, _INDOORS, rank=2),
-    "indoors": Place("indoors", _INDOORS, _OUTDOORS, rank=2),
+    "trees": Place(
+        "near trees",
+        "trees?|woods|wooded|forest|jungle",
+        _INDOORS,
+        alone="trees",
+        rank=2,
+    ),
+    "outdoors": Place("outdoors", _OUTDOORS, _INDOORS, rank=3),
+    "indoors": Place("indoors", _INDOORS, _OUTDOORS, rank=3),
 }
 
 
