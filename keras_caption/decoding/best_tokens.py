@@ -17,12 +17,11 @@ class Scores(NamedTuple):
 
     Attributes:
         all: float `(rows, vocabulary_size)`.
-        special: float `(rows, GROUP_SIZE)` or `(1, GROUP_SIZE)`, added to those of the
-            first tokens.
+        special: float `(rows, GROUP_SIZE)`, added to those of the first tokens.
     """
 
     all: Float[Tensor, "rows vocabulary_size"]
-    special: Float[Tensor, "_ special"]
+    special: Float[Tensor, "rows special"]
 
     def sum(self) -> Float[Tensor, "rows vocabulary_size"]:
         """The scores in one tensor."""
@@ -45,15 +44,15 @@ def best_tokens(
     Returns:
         Scores, float, the best first, and tokens, int32, each `(rows, count)`.
     """
-    special, size = scores.special, scores.all.shape[-1]
-    if -(-size // GROUP_SIZE) <= count:
+    members, special = scores
+    size = members.shape[-1]
+    groups = -(-size // GROUP_SIZE)
+    if groups <= count:
         best, tokens = ops.top_k(scores.sum(), count)
         return best, ops.cast(tokens, "int32")
-    rest = -(-size // GROUP_SIZE) * GROUP_SIZE - size
-    members = scores.all
-    if rest:
+    if rest := groups * GROUP_SIZE - size:
         members = ops.pad(members, ((0, 0), (0, rest)), constant_values=-float("inf"))
-    members = ops.reshape(members, (-1, (size + rest) // GROUP_SIZE, GROUP_SIZE))
+    members = ops.reshape(members, (-1, groups, GROUP_SIZE))
     first = ops.max(members[:, 0] + special, axis=1, keepdims=True)
     maxima = ops.concatenate([first, ops.max(members, axis=2)[:, 1:]], axis=1)
     # Sorted: `top_k` then prefers the smaller of equal tokens.
@@ -69,7 +68,7 @@ def best_tokens(
 
 
 def add_special(
-    scores: Float[Tensor, "rows count"], special: Float[Tensor, "_ special"]
+    scores: Float[Tensor, "rows count"], special: Float[Tensor, "rows special"]
 ) -> Float[Tensor, "rows count"]:
     """Adds to the scores of the first tokens."""
     size, count = special.shape[1], scores.shape[1]

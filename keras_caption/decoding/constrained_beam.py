@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_caption.base.arguments import Tensor
 from keras_caption.decoding.beam import Beam
-from keras_caption.decoding.best_tokens import Scores, best_tokens
+from keras_caption.decoding.best_tokens import best_tokens
 from keras_caption.decoding.rules import NEG_INF
 from keras_caption.decoding.search import NextTokens
 from keras_caption.decoding.take_by_row import take_by_row
@@ -83,10 +83,10 @@ class ConstrainedBeam(Beam):
         # EOS is not required, so that it is the last symbol: too early before the last
         # bank.
         early = ops.logical_and(all_tokens == EOS, banks[:, -1:] < self.banks - 1)
-        others = ops.where(ops.logical_or(in_phrases, early), NEG_INF, scores)
+        excluded = ops.logical_or(in_phrases, early)
+        others = ops.where(excluded, NEG_INF, following.scores.all)
         count = min(self.width, size)
-        no_special = ops.zeros_like(following.scores.special[:1])
-        best, best_ids = best_tokens(Scores(others, no_special), count)
+        best, best_ids = best_tokens(following.scores._replace(all=others), count)
         ids = ops.broadcast_to(tokens, (ops.shape(scores)[0], self.symbols - 1))
         ids = ops.concatenate([ids, best_ids], axis=1)
         scores = ops.concatenate([ops.take(scores, tokens, axis=1), best], axis=1)

@@ -1,9 +1,9 @@
+import functools
 from typing import Any
 
-from keras import ops
+from keras import ops, tree
 
 from keras_caption.decoding.beam import Beam
-from keras_caption.decoding.best_tokens import Scores
 from keras_caption.decoding.search import NextTokens, is_hypothesis
 
 
@@ -20,32 +20,30 @@ class DiverseBeam(Beam):
     """
 
     def extend(self, values: dict[str, Any], following: NextTokens) -> dict[str, Any]:
-        scores = following.scores.sum()
-        size, shape = scores.shape[-1], (-1, self.groups, self.width)
-        scores = ops.reshape(scores, (*shape, size))
-        log_probs = ops.reshape(following.log_probs, (*shape, size))
-        no_special = ops.zeros_like(following.scores.special[:1])
-        # How many hypotheses of earlier groups chose each token, (batch, 1, tokens).
-        groups, counts = [], ops.zeros_like(scores[:, 0, :1])
+        size, shape = following.log_probs.shape[-1], (-1, self.groups, self.width)
+
+        def of_group(number, rows):
+            rest = rows.shape[1:]
+            rows = ops.reshape(rows, (*shape, *rest))[:, number]
+            return ops.reshape(rows, (-1, *rest))
+
+        # How many hypotheses of earlier groups chose each token, for each row.
+        groups, counts = [], 0.0
         for number in range(self.groups):
             before = {
                 name: ops.reshape(values[name], shape)[:, number]
                 for name in ("scores", "log_probs")
             }
-            penalized = scores[:, number] - self.options.diversity * counts
-            longer = super().extend(
-                before,
-                following._replace(
-                    scores=Scores(ops.reshape(penalized, (-1, size)), no_special),
-                    log_probs=ops.reshape(log_probs[:, number], (-1, size)),
-                ),
-            )
+            own = tree.map_structure(functools.partial(of_group, number), following)
+            penalized = own.scores.all - self.options.diversity * counts
+            scores = own.scores._replace(all=penalized)
+            longer = super().extend(before, own._replace(scores=scores))
             groups.append(longer)
             # Free places choose tokens too, which count for nothing.
-            tokens = ops.one_hot(longer["added"], size, dtype=scores.dtype)
-            is_used = ops.cast(is_hypothesis(longer["scores"]), scores.dtype)
-            tokens = tokens * ops.expand_dims(is_used, 2)
-            counts = counts + ops.sum(tokens, axis=1, keepdims=True)
+            tokens = ops.one_hot(longer["added"], size, dtype=penalized.dtype)
+            is_used = ops.cast(is_hypothesis(longer["scores"]), penalized.dtype)
+            tokens = ops.sum(tokens * ops.expand_dims(is_used, 2), axis=1)
+            counts = counts + ops.repeat(tokens, self.width, axis=0)
         return {
             name: ops.reshape(ops.stack([g[name] for g in groups], 1), (-1, self.width))
             for name in groups[0]

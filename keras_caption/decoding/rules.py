@@ -80,7 +80,9 @@ def choosing_scores(
         `Scores`.
     """
     special = forbidden_log_probs(GROUP_SIZE, options.allow_unk)
-    changed = Scores(scores, ops.expand_dims(special, 0))
+    changed = Scores(
+        scores, ops.broadcast_to(special, (ops.shape(scores)[0], GROUP_SIZE))
+    )
     for name, rule in RULES.items():
         if is_asked_for(name, options, per_example):
             value = per_example.get(name, getattr(options, name, None))
@@ -147,8 +149,6 @@ def forbid_early_end(scores: Scores, min_length: Any, step: Step) -> Scores:
 
 def end_at_limit(scores: Scores, limits: Int[Tensor, " rows"], step: Step) -> Scores:
     at_limit = step.index >= column(limits) - 1  # limits include EOS
-    special = ops.broadcast_to(scores.special, (ops.shape(at_limit)[0], GROUP_SIZE))
-    scores = scores._replace(special=special)
     return ops.cond(  # at most steps no row is at its limit
         ops.any(at_limit),
         lambda: step.choose_only(scores, at_limit, EOS),
