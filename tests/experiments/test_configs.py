@@ -11,12 +11,25 @@ from conftest import PROJECT
 import keras_caption as kc
 from experiments.papers.rows import TABLES
 from keras_caption.commands.configuration import describe, make_config
-from keras_caption.tasks import Translation
+from keras_caption.formats.runs import refuse_used
+from keras_caption.tasks import TASKS, Translation
 from keras_caption.training.caption_reward import reward_weights
 from keras_caption.training.schedules import schedule_of
 
 CONFIGS = PROJECT / "experiments" / "configs"
 FOLDER = CONFIGS / "captioning"
+
+
+def test_no_run_begins_over_files_that_its_task_replaces(tmp_path):
+    files = {name for task in TASKS.values() for name in task.files}
+    # A card of others stays, and so do files in these folders.
+    for name in files - {"README.md", "logs", "weights"}:
+        folder = tmp_path / name
+        folder.mkdir()
+        refuse_used(folder)
+        (folder / name).touch()
+        with pytest.raises(kc.InputError, match="name another --output_dir"):
+            refuse_used(folder)
 
 
 def read(name, folder=FOLDER, **settings):
