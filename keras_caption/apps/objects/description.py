@@ -34,7 +34,6 @@ Link = dict[str, Any]
 NUMBERS = {"a couple of": 2, "two": 2, "three": 3, "four": 4}
 # Least score of each of so many objects: of fewer sure ones, the number is often wrong.
 SURE = 0.5
-GROUP, MANY = "a group of", "many"
 MANY_PERSONS = 8  # detected ones, at least, that a bare caption calls many
 DETERMINERS = "|".join([*NUMBERS, "a", "an", "the", "some", "several", "many", "of"])
 PHRASE = re.compile(
@@ -204,7 +203,7 @@ def _counted(caption, objects):
     of_persons = {x for _, x in mentions(caption)} == {PERSON}
     count = sum(x["category"] == PERSON for x in objects)
     if of_persons and count >= MANY_PERSONS and BARE.fullmatch(caption):
-        return re.sub(f"^{GROUP} ", f"{MANY} ", caption)
+        return re.sub("^a group of ", "many ", caption)
     return caption
 
 

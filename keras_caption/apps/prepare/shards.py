@@ -294,8 +294,9 @@ def _start(writer):
     """Initializes a process; the main process handles interruptions."""
     global _writer
     _writer = writer
-    for name in {"SIGINT", "SIGHUP"} & {*dir(signal)}:  # Windows has no SIGHUP
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "SIGHUP"):  # not on Windows
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

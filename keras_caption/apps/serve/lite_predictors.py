@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from keras_caption.apps.objects import (
-    CATEGORIES,
-    LiteClassifier,
-    LiteDetector,
-)
+from keras_caption.apps.objects import CATEGORIES, LiteClassifier, LiteDetector
 from keras_caption.apps.objects.second_opinion import with_second_opinion
 from keras_caption.apps.serve.model_predictor import ModelPredictor
 from keras_caption.apps.serve.records import photo_of
