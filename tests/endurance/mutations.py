@@ -131,8 +131,8 @@ MUTATIONS = [  # (file, tests), text, replacement
     ),
     (
         ("decoding/rules.py", OPTION("repetition_penalty")),
-        "scores * column(penalty)",
-        "scores / column(penalty)",
+        "scores.all * column(penalty)",
+        "scores.all / column(penalty)",
     ),
     (
         ("decoding/beam.py", "decoding/test_decoding.py -k continue"),
