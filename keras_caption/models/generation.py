@@ -44,7 +44,6 @@ class Generation(InputReader):
     """
 
     generated = "captions"
-    decoding: Decoding
 
     if TYPE_CHECKING:
 
@@ -53,6 +52,26 @@ class Generation(InputReader):
 
         @property
         def backend(self) -> Backend: ...
+
+    @classmethod
+    def default_decoding(cls) -> Decoding:
+        """Options of decoding of models of this class, if `decoding` is omitted."""
+        return Decoding()
+
+    @property
+    def decoding(self) -> Decoding:
+        """Options of generation; `None` sets those of `default_decoding()`."""
+        return self._decoding
+
+    @decoding.setter
+    def decoding(self, value: Decoding | None) -> None:
+        value = self.default_decoding() if value is None else value
+        if not isinstance(value, Decoding):
+            raise InputError(
+                "`decoding` must be a `keras_caption.decoding.Decoding`. "
+                f"Received: {value!r:.60}"
+            )
+        self._decoding = value
 
     @overload
     def generate(

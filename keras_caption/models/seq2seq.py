@@ -72,26 +72,6 @@ class Seq2Seq(Searching, TaskModel):
         # Builds the decoder.
         decoder(keras.Input((None,), dtype="int32"), **self._encoded(encoder.input))
 
-    @classmethod
-    def default_decoding(cls) -> Decoding:
-        """Options of decoding of models of this class, if `decoding` is omitted."""
-        return Decoding()
-
-    @property
-    def decoding(self) -> Decoding:
-        """Options of generation; `None` sets those of `default_decoding()`."""
-        return self._decoding
-
-    @decoding.setter
-    def decoding(self, value: Decoding | None) -> None:
-        value = self.default_decoding() if value is None else value
-        if not isinstance(value, Decoding):
-            raise InputError(
-                "`decoding` must be a `keras_caption.decoding.Decoding`. "
-                f"Received: {value!r:.60}"
-            )
-        self._decoding = value
-
     @property
     def output_limits(self) -> list[str]:
         tokens = self.vocabulary and f" of {len(self.vocabulary):,} tokens"

@@ -83,14 +83,16 @@ def test_a_model_keeps_its_own_and_a_keyword_overrides(captioner, rng, tmp_path)
     model.save(tmp_path / "model.keras")
     model = kc.models.load(tmp_path / "model.keras")
     assert model.decoding == own
-    assert kc.models.Ensemble([model]).decoding == own
+    ensemble = kc.models.Ensemble([model])
+    assert ensemble.decoding == own
     assert model.generate_tokens(images, max_length=4)[0].shape == (3, 4)
     # What of the model's own has no effect on samples is no mistake.
     assert model.generate_tokens(images, temperature=1.0)[0].shape == (3, 5)
     with pytest.raises(kc.InputError, match="`length_ratio` is for models of text"):
         kc.models.create("ngsan", vocabulary_size=9, decoding=Decoding(length_ratio=1))
-    with pytest.raises(kc.InputError, match=r"Decoding`\. Received: {'beam_size': 3"):
-        model.decoding = {"beam_size": 3}
+    for each in (model, ensemble):
+        with pytest.raises(kc.InputError, match=r"`\. Received: {'beam_size': 3"):
+            each.decoding = {"beam_size": 3}
     assert model.decoding == own
 
 
