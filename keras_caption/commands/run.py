@@ -174,6 +174,7 @@ def run_phase(task, directory, strategy, start, ensemble):
     if objective == "ensemble":
         model = task.load_ensemble(ensemble)
         phases.set_decoding(task, model)
+        directory.begin()
         finish(task, directory, model)
         return
     if objective == "cross-entropy":

@@ -118,14 +118,12 @@ def locked(folders: Iterable[pathlib.Path], resume: bool) -> Iterator[None]:
         resume: bool, whether the folders may hold a run.
 
     Raises:
-        InputError: If another process is writing to a folder, or if `resume` is `False`
-            and a folder holds a run.
+        InputError: If another process is writing to a folder, or as `refuse_used`.
     """
     with contextlib.ExitStack() as stack:
         for folder in folders:
             stack.enter_context(exclusive(folder))
-            if not resume:
-                refuse_used(folder)
+            refuse_used(folder, resume)
         yield
 
 
