@@ -233,6 +233,7 @@ def test_refusals_need_no_keras(tmp_path):
         "run --ensemble ngsan_coco,no": "There is no saved model no.",
         "run --output_dir used": "used holds a run already",
         "run --output_dir own": "own holds report.html, which a run would replace",
+        "run --output_dir own --resume": "own holds report.html, which a run would",
         "run --output_dir curves.png": "curves.png is not a folder",
         "figure curves no": "curves.png exists already",
         "figure attention no": "There is no folder no.",

@@ -85,6 +85,7 @@ from keras_caption.formats.photo_metadata import is_described
 from keras_caption.predict import BATCH_SIZE
 
 MODEL = "ngsan_coco"
+FORMULA = ("=", "+", "-", "@")  # how a cell begins that spreadsheets compute
 MAX_PIXELS = 2**16 - 1  # of a side of a figure of Matplotlib
 
 
@@ -369,7 +370,8 @@ def find_files(
             errors.append(str(error))
     once: dict[str, str] = {}
     for name in files:
-        once.setdefault(os.path.realpath(name), name)
+        path = os.path.join(".", name) if name.startswith(FORMULA) else name
+        once.setdefault(os.path.realpath(name), path)
     return list(once.values()), errors
 
 

@@ -375,6 +375,8 @@ def start(
     logging.get_absl_logger().addFilter(concerns_users)
     # Keras warns of attention to a single region or word, which is no mistake.
     warnings.filterwarnings("ignore", "You are using a softmax over axis")
+    # Pillow's: photos that are too large are refused anyway.
+    warnings.filterwarnings("ignore", "Image size .* exceeds limit")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -44,7 +44,12 @@ def main(arguments: Sequence[str]) -> None:
     from keras_caption.base.compilation import has_accelerator
     from keras_caption.commands.configuration import make_config
     from keras_caption.training import phases
-    from keras_caption.training.run_directory import RunDirectory, describe, locked
+    from keras_caption.training.run_directory import (
+        RunDirectory,
+        check_start_stays,
+        describe,
+        locked,
+    )
     from keras_caption.training.strategies import is_chief, make_strategy
 
     kind, config = make_config(options.config, settings)
@@ -63,6 +68,8 @@ def main(arguments: Sequence[str]) -> None:
         continuing(f"{resume} continues"),
         locked(folders.values() if is_chief(strategy) else (), options.resume),
     ):
+        if options.resume:
+            check_start_stays(folders, config)
         start = options.start_from
         for objective, folder in folders.items():
             description = describe(config, objective, start, options.ensemble or ())
@@ -174,6 +181,7 @@ def run_phase(task, directory, strategy, start, ensemble):
     if objective == "ensemble":
         model = task.load_ensemble(ensemble)
         phases.set_decoding(task, model)
+        directory.begin()
         finish(task, directory, model)
         return
     if objective == "cross-entropy":

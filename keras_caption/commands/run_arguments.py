@@ -126,8 +126,8 @@ def check_files(options: argparse.Namespace) -> None:
     if options.output_dir is not None:
         folder = pathlib.Path(options.output_dir)
         check_folder(folder / "config.json")
-        if not (options.resume or options.start_from):
-            refuse_used(folder)
+        if not options.start_from:
+            refuse_used(folder, options.resume)
 
 
 def split(arguments):

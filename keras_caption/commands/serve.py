@@ -75,7 +75,8 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="address to listen on; 0.0.0.0 is reachable from everywhere",
+        help="address to listen on; 0.0.0.0, or :: with IPv6, is reachable from "
+        "everywhere",
     )
     parser.add_argument("--port", type=number(Port), default=8501)
     parser.add_argument(

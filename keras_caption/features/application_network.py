@@ -1,6 +1,7 @@
 import inspect
 import pathlib
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -50,12 +51,15 @@ def make_application(
     errors = []
     for candidate in candidates:
         try:
-            network = make(
-                include_top=False,
-                weights=weights,
-                input_shape=(image_size, image_size, 3),
-                **candidate,
-            )
+            with warnings.catch_warnings():
+                # Of each layer that the weights do not fit, before the error.
+                warnings.filterwarnings("ignore", "Skipping nested container")
+                network = make(
+                    include_top=False,
+                    weights=weights,
+                    input_shape=(image_size, image_size, 3),
+                    **candidate,
+                )
             break
         except Exception as error:  # Keras raises a plain `Exception` at downloads
             errors.append(reason_of(error))

@@ -267,8 +267,10 @@ def find_files(
         InputError: If there is no such folder, or no such file in it.
     """
     folder = existing_folder(existing_path(folder))
-    counts = collections.Counter() if passed_over is None else passed_over
+    counts: collections.Counter = collections.Counter()  # of this folder alone
     files = list_files(folder, suffixes, True, counts)
+    if passed_over is not None:
+        passed_over.update(counts)
     if not files:
         has = f"; it has {describe_passed_over(counts)}" if counts else ""
         known = ", ".join(suffixes)

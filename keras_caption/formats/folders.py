@@ -63,6 +63,8 @@ def list_files(
             if is_hidden(entry.name):
                 if not entry.name.endswith(".lock"):  # of who writes in the folder
                     counts[HIDDEN] += 1
+            elif entry.is_symlink() and not path.exists():  # to nothing, or to itself
+                counts[SPECIAL] += 1
             elif entry.is_dir():
                 if not below:
                     continue

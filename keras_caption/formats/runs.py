@@ -29,10 +29,12 @@ PARTS = {
     "yes_no": "Answers to questions that people answer with yes or no",
 }
 
-# What a run of any task replaces beside its models; a card that it did not write stays.
+# Patterns of what a run of any task replaces beside its models; a card that it did not
+# write stays.
 RESULTS = (
     "1",
     "attention.png",
+    "command.json",
     "history.json",
     "report.html",
     "server_results.json",
@@ -41,6 +43,7 @@ RESULTS = (
     "test_results.json",
     "test_scores.json",
     "test_translations.txt",
+    "weights/epoch_*.npz",
 )
 
 # mypy does not know `extra_items` of PEP 728.
@@ -116,19 +119,26 @@ def read_begun(folder: pathlib.Path) -> dict[str, Any] | None:
     return read_json(path, Begun)
 
 
-def refuse_used(folder: pathlib.Path) -> None:
-    """Raises `InputError` if a folder holds a run, or files that one would replace."""
+def refuse_used(folder: pathlib.Path, resume: bool = False) -> None:
+    """Raises `InputError` if a folder holds a run, or files that one would replace.
+
+    Args:
+        folder: `pathlib.Path`.
+        resume: bool, whether the folder may hold a run, which began with `config.json`.
+    """
+    if resume and any((folder / x).exists() for x in ("config.json", "last.keras")):
+        return
     for name in ("config.json", "last.keras", "best.keras"):
-        if (folder / name).exists():
+        if not resume and (folder / name).exists():
             raise InputError(
                 f"{folder} holds a run already: resume it with --resume, or name "
                 "another --output_dir."
             )
-    for name in RESULTS:
-        if (folder / name).exists():
+    for pattern in ("best.keras", *RESULTS):
+        for path in folder.glob(pattern):
             raise InputError(
-                f"{folder} holds {name}, which a run would replace: name another "
-                "--output_dir, or, if a run has written it, resume it with --resume."
+                f"{folder} holds {path.relative_to(folder)}, which a run would "
+                "replace: name another --output_dir."
             )
 
 

@@ -13,6 +13,7 @@ import keras
 
 from keras_caption.base.errors import InputError, input_errors
 from keras_caption.decoding import Decoding
+from keras_caption.formats.runs import read_begun
 from keras_caption.text import Tokenizer, Vocabulary
 from keras_caption.text.tokenizer import have_same_ids
 from keras_caption.training.accumulation import AccumulatingTrainer
@@ -219,7 +220,9 @@ def fit(
     stop = values.get("stop_on", task.monitor), values.get("patience", 0)
     stalled = has_stalled(checkpoint.history, *stop)
     max_steps = values.get("max_steps")
+    steps = task.steps_per_epoch(group, strategy.num_replicas_in_sync)
     model, before = model_of(trainer), steps_done(trainer)
+    check_steps(directory, max_steps, before, epoch * steps)
     is_over = stalled or (max_steps is not None and before >= max_steps)
     epochs = epoch if is_over else values["epochs"]
     if epoch < epochs:
@@ -250,7 +253,7 @@ def fit(
         task.train_batches(model, group, epoch),
         initial_epoch=epoch,
         epochs=epochs,
-        steps_per_epoch=task.steps_per_epoch(group, strategy.num_replicas_in_sync),
+        steps_per_epoch=steps,
         verbose=2,
         callbacks=callbacks,
     )
@@ -267,6 +270,33 @@ def fit(
             f"better for {patience} epochs"
         )
     wait_for_all(strategy)
+
+
+def check_steps(
+    directory: RunDirectory, max_steps: int | None, done: int, whole: int
+) -> None:
+    """Raises `InputError` if a run cannot end after other steps than it did.
+
+    Args:
+        directory: `RunDirectory` of the phase.
+        max_steps: int, number of updates after which training ends, or `None`.
+        done: int, number of updates done.
+        whole: int, number of updates of as many whole epochs.
+    """
+    if max_steps is not None and done > max_steps:
+        raise InputError(
+            f"The run in {directory.folder} has done {done} steps already, more than "
+            f"{max_steps}."
+        )
+    begun = read_begun(directory.folder)
+    group = GROUP_OF[directory.description["objective"]]
+    ended = begun and begun["config"][group].get("max_steps")
+    if ended != max_steps and ended == done < whole:
+        raise InputError(
+            f"The run in {directory.folder} ended after {ended} steps, within an "
+            "epoch, whose other steps cannot be resumed: train for longer in another "
+            "--output_dir."
+        )
 
 
 def set_decoding(task: Task, model: Any) -> bool:

@@ -2,8 +2,9 @@
 
 import contextlib
 import hashlib
+import itertools
 import pathlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from keras_caption.base.atomic import exclusive, write_json
@@ -51,6 +52,8 @@ FREE = {
         *_SEARCH,
     ),
 }
+# Groups of settings that change the saved model of a phase, even if they may change.
+CHANGING = ("training.", "decoding.")
 
 
 def describe(
@@ -118,14 +121,12 @@ def locked(folders: Iterable[pathlib.Path], resume: bool) -> Iterator[None]:
         resume: bool, whether the folders may hold a run.
 
     Raises:
-        InputError: If another process is writing to a folder, or if `resume` is `False`
-            and a folder holds a run.
+        InputError: If another process is writing to a folder, or as `refuse_used`.
     """
     with contextlib.ExitStack() as stack:
         for folder in folders:
             stack.enter_context(exclusive(folder))
-            if not resume:
-                refuse_used(folder)
+            refuse_used(folder, resume)
         yield
 
 
@@ -172,15 +173,9 @@ class RunDirectory:
         if recorded is None:
             return
         # Settings that may change on resume are not compared.
-        begun, now = lasting(recorded), lasting(self.description)
-        others = [
-            f"{name}={begun.get(name)}, not {now.get(name)}"
-            for name in begun | now
-            if begun.get(name) != now.get(name)
-        ]
-        if others:
+        if others := differences(lasting(recorded), lasting(self.description)):
             raise InputError(
-                f"The run in {self.folder} was begun with {'; '.join(others)}. It "
+                f"The run in {self.folder} was begun with {others}. It "
                 "resumes with the same settings; other settings need another "
                 "--output_dir."
             )
@@ -239,6 +234,39 @@ def settings(description: dict[str, Any]) -> dict[str, Any]:
         else:
             flat[group] = values
     return flat
+
+
+def differences(begun: dict[str, Any], now: dict[str, Any]) -> str:
+    """Lists the settings that differ, for messages; empty if none does."""
+    return "; ".join(
+        f"{name}={begun.get(name)}, not {now.get(name)}"
+        for name in begun | now
+        if begun.get(name) != now.get(name)
+    )
+
+
+def check_start_stays(
+    folders: Mapping[str, pathlib.Path], config: dict[str, Any]
+) -> None:
+    """Raises `InputError` if a resumed phase would change the start of the next one.
+
+    Args:
+        folders: Folders of the phases of a run, a dict from objective.
+        config: dict, the whole configuration.
+    """
+    for (objective, folder), (_, later) in itertools.pairwise(folders.items()):
+        begun = read_begun(folder)
+        if begun is None or read_begun(later) is None:
+            continue
+        before, now = (
+            {x: y for x, y in settings(z).items() if x.startswith(CHANGING)}
+            for z in (begun, describe(config, objective))
+        )
+        if others := differences(before, now):
+            raise InputError(
+                f"The run in {later} began from {folder / 'best.keras'}, which was "
+                f"made with {others}: other settings need another --output_dir."
+            )
 
 
 def lasting(description: dict[str, Any]) -> dict[str, Any]:

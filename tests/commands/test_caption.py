@@ -1,5 +1,6 @@
 """The command `caption` on a folder of photos, as a person runs it."""
 
+import collections
 import csv
 import importlib.util
 import json
@@ -276,6 +277,18 @@ def test_photos_of_any_name_are_captioned_and_known_again(files, tmp_path, capsy
     assert "Captioned 7 of 7 files, 7 of them before" in printed
     code, printed, _ = call(capsys, files, names[1], "--beam_size=1")
     assert printed.startswith(rf'"{tmp_path}/photos/Mu\udcf1oz.png": ')
+
+
+def test_no_name_of_a_photo_is_a_formula_of_a_spreadsheet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ["=1+1.png", "+1.png", "-1.png", "@a.png", "a.png"]
+    for name in names:
+        pathlib.Path(name).touch()
+    expected = {*(f"./{name}" for name in names[:4]), "a.png"}
+    for given in (names, ["."]):
+        found, _ = caption.find_files(given, False, collections.Counter())
+        assert {*found} == expected
+        assert all(map(os.path.exists, found))
 
 
 def interrupt(*_, **__):

@@ -13,12 +13,14 @@ import tomllib
 import pytest
 from absl import logging
 from conftest import PROJECT
+from PIL import Image
 
 import keras_caption as kc
 import keras_caption_cli
 from keras_caption.base.atomic import replacing
 from keras_caption.commands import command_line, main
 from keras_caption.commands.skipped import Skipped
+from keras_caption.features.photos import read_photo
 from keras_caption.formats.splits import given_split
 
 
@@ -147,6 +149,13 @@ def test_what_tfds_warns_of_itself_is_not_shown(caplog):
 
     assert status(command) is None
     assert [x.getMessage() for x in caplog.records] == ["Disk is nearly full."]
+
+
+def test_photos_that_are_too_large_are_refused_without_a_warning(tmp_path, recwarn):
+    path = tmp_path / "large.png"
+    Image.new("1", (10_000, 10_000)).save(path)
+    assert "large.png has 10000 x 10000 pixels" in status(lambda _: read_photo(path))
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("given", [{}, {"TF_CPP_MIN_LOG_LEVEL": "0"}])

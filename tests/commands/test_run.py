@@ -299,6 +299,20 @@ def test_a_run_is_not_resumed_with_other_values(folder, call):
     assert (folder / "whole" / "config.json").read_text() == config
 
 
+@pytest.mark.parametrize("change", ["training.epochs=5", "decoding.beam_size=3"])
+def test_the_start_of_a_second_phase_is_not_changed(change, folder, call):
+    assert (folder / "whole" / "scst").exists(), "needs the run above"
+    before = contents(folder / "whole")
+    options = f"--scst_epochs={EPOCHS}", f"--config.{change}", "--resume"
+    done = call("whole", *options)
+    assert done.returncode == 1
+    name, value = change.split("=")
+    assert f"{folder / 'whole' / 'scst'} began from {folder / 'whole'}" in done.stderr
+    assert f"made with {name}=" in done.stderr
+    assert f", not {value}: other settings need" in done.stderr
+    assert contents(folder / "whole") == before
+
+
 def test_a_run_is_not_trained_over(folder, call):
     assert (folder / "whole").exists(), "needs the run above"
     before = contents(folder / "whole")

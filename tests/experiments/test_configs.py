@@ -22,14 +22,20 @@ FOLDER = CONFIGS / "captioning"
 
 def test_no_run_begins_over_files_that_its_task_replaces(tmp_path):
     files = {name for task in TASKS.values() for name in task.files}
-    # A card of others stays, and so do files in these folders.
-    for name in files - {"README.md", "logs", "weights"}:
-        folder = tmp_path / name
-        folder.mkdir()
+    # A card of others stays, and so do other files in these folders.
+    files -= {"README.md", "logs", "weights"}
+    for name in files | {"command.json", "weights/epoch_1.npz"}:
+        folder = tmp_path / name.replace("/", "_")
+        (folder / name).parent.mkdir(parents=True)
         refuse_used(folder)
         (folder / name).touch()
         with pytest.raises(kc.InputError, match="name another --output_dir"):
             refuse_used(folder)
+        if name in ("config.json", "last.keras"):
+            refuse_used(folder, resume=True)  # a damaged one is named when it is read
+            continue
+        with pytest.raises(kc.InputError, match="which a run would replace"):
+            refuse_used(folder, resume=True)
 
 
 def read(name, folder=FOLDER, **settings):

@@ -406,12 +406,16 @@ def test_mistakes_about_networks_are_named(tmp_path):
         Extractor("MobileNet", weights=str(path), **SMALL)
 
 
-def test_the_width_of_a_network_is_found_from_its_weights(monkeypatch, tmp_path):
+def test_the_width_of_a_network_is_found_from_its_weights(
+    monkeypatch, tmp_path, recwarn
+):
     narrow = Extractor("MobileNet", **SMALL)
     path = tmp_path / "narrow.weights.h5"
     narrow.network.save_weights(path)
     monkeypatch.setattr(application_network, "ALPHAS", (0.5, 0.25))
+    recwarn.clear()
     found = Extractor("MobileNet", image_size=32, weights=str(path))
+    assert not [x for x in recwarn if "Skipping" in str(x.message)]
     assert found.get_config()["arguments"] == {"alpha": 0.25}
     for weight, expected in zip(found.get_weights(), narrow.get_weights(), strict=True):
         np.testing.assert_array_equal(weight, expected)

@@ -109,13 +109,14 @@ def test_what_is_passed_over_is_counted(tmp_path):
     (folder / "circle").symlink_to(folder)
     (folder / "away").symlink_to("/")
     (folder / "gone.jpg").symlink_to("nowhere")
+    (folder / "loop.jpg").symlink_to("loop.jpg")
     (folder / "j.jpg").symlink_to("a.jpg")
     os.mkfifo(folder / "pipe.jpg")
     passed_over = collections.Counter()
     expected = sorted(folder / name for name in [*files, "j.jpg"])
     assert find_photos(folder, passed_over) == expected
     text = (
-        ".psd: 2, hidden: 2, links to folders: 2, links, pipes and devices: 2, "
+        "links, pipes and devices: 3, .psd: 2, hidden: 2, links to folders: 2, "
         ".txt: 1, without suffix: 1"
     )
     assert describe_passed_over(passed_over) == text
@@ -127,4 +128,4 @@ def test_what_is_passed_over_is_counted(tmp_path):
     (tmp_path / "link").symlink_to(folder)
     assert len(find_photos(tmp_path / "link")) == len(expected)
     with pytest.raises(kc.InputError, match=r"no clip in .*; it has .*\.psd: 2"):
-        find_clips(folder)
+        find_clips(folder, passed_over)  # without those of other folders

@@ -887,6 +887,10 @@ def test_addresses_of_the_sixth_version_have_brackets(tmp_path):
         other, port = serve(tmp_path), int(url.rpartition(":")[2])
         with pytest.raises(kc.InputError, match=r"^\[::1\]:\d+ cannot be served: Addr"):
             other.run("::1", port)
+    with serve(tmp_path).serving("::") as url:  # every address of the machine
+        port = url.rpartition(":")[2]
+        for host in ("127.0.0.1", "[::1]"):
+            assert httpx.get(f"http://{host}:{port}/healthz").status_code == 200
     server = serve(tmp_path)
     with pytest.raises(kc.InputError, match=r"^127\.0\.0\.1:70000 cannot be served"):
         server.run(port=70000)

@@ -141,6 +141,13 @@ def test_a_number_of_updates_ends_training(folder, call):
     (folder / "steps" / "test_scores.json").unlink()
     assert call("steps", *options).returncode == 0
     assert json.loads(path.read_text()) == history
+    # The rest of an epoch is never dropped, and no step is taken back.
+    config = (folder / "steps" / "config.json").read_text()
+    for steps, problem in ((12, "within an epoch"), (6, "8 steps already, more")):
+        done = call("steps", *options, f"--config.training.max_steps={steps}")
+        assert done.returncode == 1
+        assert problem in done.stderr
+    assert (folder / "steps" / "config.json").read_text() == config
     done = call("too_few", *few)
     assert "warmup_steps=10 is more than the 8 steps" in done.stderr
 

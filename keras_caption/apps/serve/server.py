@@ -315,14 +315,17 @@ def url_of(host: str, port: int, scheme: str = "http") -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections.
+    """A socket that accepts connections; at `::`, those of IPv4 too.
 
     Raises:
         InputError: If the address is not free.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        both = host == "::" and socket.has_dualstack_ipv6()
+        return socket.create_server(
+            (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both
+        )
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         reason = reason.partition(" (while ")[0]  # Python adds the address
