@@ -53,7 +53,7 @@ from keras_caption.apps.objects.person_names import values_of as values_of_perso
 from keras_caption.apps.objects.places import PLACES, is_at
 from keras_caption.apps.objects.places import values_of as values_of_place
 from keras_caption.apps.objects.thing_colours import (
-    SHADES,
+    SAID,
     THING,
     has_colour,
     is_foremost,
@@ -380,7 +380,7 @@ def colour_rows(dogs, options):
 def thing_rows(things, options):
     """The rows of colours of things, and the weights of each."""
     rows, kept = [], {}
-    for word in SHADES:
+    for word in SAID:
         values = {
             is_train: np.array([values_of_thing(x, word) for _, x in all_])
             for is_train, all_ in things.items()

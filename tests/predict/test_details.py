@@ -19,7 +19,7 @@ from keras_caption.apps.objects.object_colours import (
 )
 from keras_caption.apps.objects.places import PLACES, is_at, likely_places
 from keras_caption.apps.objects.thing_colours import (
-    SHADES,
+    SAID,
     THING,
     likely_thing_colour,
 )
@@ -288,7 +288,7 @@ def test_the_table_admits_what_is_probable_enough():
             assert not admits(PLACE, row.word, row.least - 0.01)
     assert not admits(COLOUR, "pink", 1.0)
     assert {x.word for x in rows if x.of == "dog"} <= {*DOG_COLOURS}
-    assert {x.word for x in rows if x.of == THING} <= {*SHADES}
+    assert {x.word for x in rows if x.of == THING} <= {*SAID}
     classes = np.full(1000, 0.001)
     places = likely_places(*drawn(0, 0)[:2], classes, classes, [])
     ranks = [PLACES[x["name"]].rank for x in places]

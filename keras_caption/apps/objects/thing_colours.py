@@ -34,6 +34,7 @@ SHADES = {
     "brown": ("brown", "tan"),
 }
 BRIGHT = tuple(SHADES)[:7]
+SAID = ("red", "white")  # others were right too rarely
 # Parts of a box, as shares of its width and height; the last is what is around it.
 PARTS = (0.3, 0.55, 0.8, 1.0, None)
 MORE = 2.0  # times as much of a colour as of any other bright one
