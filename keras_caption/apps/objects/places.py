@@ -142,7 +142,6 @@ PLACES = {
         "near trees",
         "trees?|woods|wooded|forest|jungle",
         _INDOORS,
-        alone="trees",
         rank=2,
         inputs=AND_OBJECTS,
     ),
