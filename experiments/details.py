@@ -4,7 +4,7 @@ r"""Fits the words that measurements of a photo admit: colours, places, persons'
         --photos flickr8k_1000/images,coco_mini/val2017 \
         --captions dataset_flickr8k.json,karpathy_split.json \
         --questions coco_questions_photos --seen experiments/places_seen.csv \
-        --output keras_caption/apps/objects
+        --coloured experiments/colours_seen.csv --output keras_caption/apps/objects
 
 A colour of a photo's only detected dog is right if a caption gives it to a dog, or it
 is the answer to a question for the color of a dog: of VQA by three of ten people or
@@ -12,13 +12,17 @@ more, of COCO-QA. Dogs whose colour nobody says are left out. A place is right i
 five captions names it, and "outdoors" or "indoors" if two captions or more have words
 for such places; photos of which captions have words for both, or none, are left out.
 The file --seen, CSV with the column `photo` and columns named as places, has what a
-person saw who looked at photos: yes, no, or unclear, which counts for nothing; empty
-cells, and other photos, are judged by captions. A person's name is right
-if one caption gives it, and as many do as give another; of several detected persons,
-who all have the name, if more do than give another.
-Logistic regressions over the logarithms of ImageNet's probabilities, and of places and
-dogs over colours of pixels, learn from what two captions say, of dogs half of those
-that give a colour and, of persons, from photos of which no caption gives another name.
+person saw who looked at photos, of --questions too: yes, no, or unclear, which counts
+for nothing; empty cells, and other photos, are judged by captions, if they have some.
+The file --coloured, CSV with the columns `photo`, `category` and `colour`, has the same
+of the only thing of a category in a photo of --questions: a colour, several or unclear.
+A person's name is right if one caption gives it, and as many do as give another; of
+several detected persons, who all have the name, if more do than give another.
+Logistic regressions over the logarithms of ImageNet's probabilities, of places and dogs
+over colours of pixels, of some places over the scores of detected objects, and of
+things over colours alone, learn from what was seen, or two captions say, of dogs half
+of those that give a colour and, of persons, from photos of which no caption gives
+another name.
 
 For each word, the least probability is the smallest of --steps from 0.5 at which --few
 or more are said on photos of the split train, and 90 % of such are right with a
@@ -48,6 +52,14 @@ from keras_caption.apps.objects.person_names import PERSON, PERSON_NAMES
 from keras_caption.apps.objects.person_names import values_of as values_of_person
 from keras_caption.apps.objects.places import PLACES, is_at
 from keras_caption.apps.objects.places import values_of as values_of_place
+from keras_caption.apps.objects.thing_colours import (
+    SAID,
+    THING,
+    has_colour,
+    is_foremost,
+    shares_of_shades,
+)
+from keras_caption.apps.objects.thing_colours import values_of as values_of_thing
 from keras_caption.base.atomic import replacing
 from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import Parser, names, start
@@ -58,10 +70,11 @@ from keras_caption.formats.vqa import find_vqa, read_vqa
 
 FOLDS = 5
 # Penalties of the regressions.
-COLOUR_DECAY, PLACE_DECAY, PERSON_DECAY = 100.0, 200.0, 600.0
+COLOUR_DECAY, PLACE_DECAY, PERSON_DECAY, THING_DECAY = 100.0, 200.0, 600.0, 1.0
 RIGHT = 0.9
 DEVIATIONS = 0.84  # of the normal distribution, below which are 80 % of it
 CONFIDENCE = 0.3  # least score of an object
+UNCLEAR = "unclear"  # in files of what was seen
 ANSWERED = 3  # people of ten who give an answer
 ASKED = re.compile(
     rf"what (?:colou?r (?:is|are)|is the colou?r of) the (?P<noun>{PATTERN.pattern})\??"
@@ -124,27 +137,34 @@ def light_second_opinion(detector):
     return kc.objects.SecondOpinion(detector, classifier)
 
 
-def measure(records, colours, described, second):
+def stem_of(record):
+    """The name of a record's photo without its suffix."""
+    return pathlib.Path(record.name).stem
+
+
+def measure(records, colours, is_read, coloured, second):
     """Measures photos.
 
     Args:
         records: Sequence of `PhotoRecord`.
         colours: Function of a record that returns the colours of dogs, a list of sets.
-        described: bool, whether records have captions; of others, only those are
-            measured in which people give a dog a colour.
+        is_read: Function of a record that returns whether its place is measured; of
+            others, only dogs are to which people give a colour.
+        coloured: dict from the name of a photo to a dict from category to colour.
         second: `SecondOpinion`.
 
     Returns:
         List of a tuple of colours and what tells them, of a photo's only dog; list of a
         tuple of captions and what tells the places, see `values_of` of
-        `keras_caption.apps.objects.places`; and list of a tuple of what is said of
+        `keras_caption.apps.objects.places`; list of a tuple of what is said of
         persons, see `said_of`, number of persons and values of those that were
-        classified.
+        classified; and list of a tuple of a thing's colour and shares of colours.
     """
-    dogs, photos, persons = [], [], []
+    dogs, photos, persons, things = [], [], [], []
     for record in progress(records, unit="photos"):
-        said = colours(record)
-        if not described and not said:
+        said, has_place = colours(record), is_read(record)
+        seen = coloured.get(stem_of(record), {})
+        if not has_place and not said and not seen:
             continue
         try:
             photo = record.read()
@@ -160,16 +180,22 @@ def measure(records, colours, described, second):
         if said and len(boxes[DOG]) == 1:
             [(box, own)] = boxes[DOG]
             dogs.append((said, values_of_dog(own, pixel_shares(*place, box))))
-        if not described:
+        for category, colour in seen.items():
+            own_boxes = [x["box"] for x in objects if x["category"] == category]
+            if len(own_boxes) == 1 and has_colour(category, own_boxes[0]):
+                things.append((colour, shares_of_shades(*place, own_boxes[0])))
+        if not has_place:
             continue
-        classes = found["classes"][0]
-        name = pathlib.Path(record.name).stem
-        photos.append((name, record.captions, values_of_place(*place, classes)))
+        classes, lower = found["classes"][0], found["lower_classes"][0]
+        values = values_of_place(*place, classes, lower, objects)
+        photos.append((stem_of(record), record.captions, values))
+        if not record.captions:
+            continue
         values = [values_of_person(x, classes) for _, x in boxes[PERSON] if x.any()]
         if values:
             said_of_persons = said_of(record.captions)
             persons.append((said_of_persons, len(boxes[PERSON]), np.array(values)))
-    return dogs, photos, persons
+    return dogs, photos, persons, things
 
 
 def fit(values, labels, decay):
@@ -267,6 +293,7 @@ def main(arguments):
         "--questions", required=True, help="folder of images, VQA and cocoqa.json"
     )
     parser.add_argument("--seen", help="file of what was seen in photos")
+    parser.add_argument("--coloured", help="file of the colours of things")
     parser.add_argument("--few", type=int, default=8)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--output", required=True, help="folder")
@@ -276,33 +303,43 @@ def main(arguments):
     if options.seen:
         with open(options.seen, newline="", encoding="utf-8") as file:
             seen = {row["photo"]: row for row in csv.DictReader(file)}
+    coloured = collections.defaultdict(dict)
+    if options.coloured:
+        with open(options.coloured, newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                coloured[row["photo"]][row["category"]] = row["colour"]
     second = light_second_opinion(options.detector)
     folder = pathlib.Path(options.questions)
     asked = questions_of(folder)
+    described = [
+        kc.prepare.records_of_photos(path, [captions])
+        for path, captions in zip(options.photos, options.captions, strict=True)
+    ]
+    stems = {stem_of(x) for all_ in described for own in all_.values() for x in own}
     sources = [
         (
             kc.prepare.records_of_questions(
                 folder / "images", [folder, folder / "cocoqa.json"]
             ),
             lambda record: colours_asked(asked[record.image_id]),
-            False,
+            lambda record: stem_of(record) in seen.keys() - stems,
         )
     ]
-    for path, captions in zip(options.photos, options.captions, strict=True):
-        records = kc.prepare.records_of_photos(path, [captions])
-        sources.append((records, lambda x: colours_said(x.captions), True))
-    measured = {True: ([], [], []), False: ([], [], [])}  # by is train
-    for records, colours, described in sources:
+    for records in described:
+        sources.append((records, lambda x: colours_said(x.captions), lambda _: True))
+    measured = {True: ([], [], [], []), False: ([], [], [], [])}  # by is train
+    for records, colours, is_read in sources:
         for split, of_split in records.items():
-            found = measure(of_split, colours, described, second)
+            found = measure(of_split, colours, is_read, coloured, second)
             for all_, own in zip(measured[split == "train"], found, strict=True):
                 all_ += own
-    dogs, photos, persons = (
-        {is_train: own[i] for is_train, own in measured.items()} for i in range(3)
+    dogs, photos, persons, things = (
+        {is_train: own[i] for is_train, own in measured.items()} for i in range(4)
     )
     rows, weights = [], {}
     for of_words, own in (
         colour_rows(dogs, options),
+        thing_rows(things, options),
         name_rows(persons, options),
         place_rows(photos, seen, options),
     ):
@@ -338,6 +375,41 @@ def colour_rows(dogs, options):
             rows.append(row)
             kept[word] = weights
     return rows, kept
+
+
+def thing_rows(things, options):
+    """The rows of colours of things, and the weights of each."""
+    rows, kept = [], {}
+    for word in SAID:
+        values = {
+            is_train: np.array([values_of_thing(x, word) for _, x in all_])
+            for is_train, all_ in things.items()
+        }
+        labels = {
+            is_train: np.array(
+                [np.nan if x == UNCLEAR else x == word for x, _ in all_], float
+            )
+            for is_train, all_ in things.items()
+        }
+        folds = np.arange(len(values[True])) % FOLDS
+        weights, probabilities = fitted_on(values, labels, THING_DECAY, folds)
+        probabilities = [
+            p * [is_foremost(x, word) for _, x in things[is_train]]
+            for is_train, p in zip((True, False), probabilities, strict=True)
+        ]
+        pairs = pairs_of(probabilities, labels)
+        if row := row_of(COLOUR, word, THING, *pairs, options):
+            rows.append(row)
+            kept[f"{word} {THING}"] = weights
+    return rows, kept
+
+
+def pairs_of(probabilities, right):
+    """The arguments of `row_of`, without those of which it is unknown who is right."""
+    return [
+        [x for x in zip(p, right[is_train], strict=True) if not np.isnan(x[1])]
+        for is_train, p in zip((True, False), probabilities, strict=True)
+    ]
 
 
 def name_rows(persons, options):
@@ -386,18 +458,19 @@ def is_seen_at(place, seen, captions, least):
         place, captions, least: See `is_at`.
         seen: dict from place to the cell of the file --seen.
     """
-    answers = {"yes": True, "no": False, "unclear": None}
+    answers = {"yes": True, "no": False, UNCLEAR: None}
     if cell := seen.get(place):
         return answers[cell]
-    return is_at(place, captions, least)
+    return is_at(place, captions, least) if captions else None
 
 
 def place_rows(photos, seen, options):
     """The rows of places, and the weights of each."""
     rows, kept = [], {}
-    values = {x: np.array([own for *_, own in all_]) for x, all_ in photos.items()}
-    folds = np.arange(len(values[True])) % FOLDS
-    for place in PLACES:
+    all_values = {x: np.array([own for *_, own in all_]) for x, all_ in photos.items()}
+    folds = np.arange(len(all_values[True])) % FOLDS
+    for place, own_place in PLACES.items():
+        values = {x: own[:, : own_place.inputs] for x, own in all_values.items()}
         right, labels = (
             {
                 is_train: np.array(
@@ -412,10 +485,7 @@ def place_rows(photos, seen, options):
             for least in (1, 2)
         )
         weights, probabilities = fitted_on(values, labels, PLACE_DECAY, folds)
-        pairs = [
-            [x for x in zip(p, right[is_train], strict=True) if not np.isnan(x[1])]
-            for is_train, p in zip((True, False), probabilities, strict=True)
-        ]
+        pairs = pairs_of(probabilities, right)
         if row := row_of(PLACE, place, "", *pairs, options):
             rows.append(row)
             kept[place] = weights

@@ -199,6 +199,17 @@ MUTATIONS = [  # (file, tests), text, replacement
         "math.ceil(max(n, beam_size) / groups)",
         "max(n, beam_size) // groups",
     ),
+    # === Details ===
+    (
+        ("apps/objects/thing_colours.py", "predict/test_details.py -k one_colour"),
+        ">= MORE *",
+        ">= 0 *",
+    ),
+    (
+        ("apps/objects/second_opinion.py", "objects/test_second_opinion.py -k lower"),
+        "(0.0, 0.5, 1.0, 1.0)",
+        "(0.0, 0.0, 1.0, 0.5)",
+    ),
     # === Rewards ===
     (CIDER, 'ops.minimum(ops.expand_dims(ours["weight"], -1), shared)', "shared"),
     (CIDER, "(2 * SIGMA**2)", "SIGMA**2"),

@@ -17,7 +17,7 @@ from keras_caption.features import efficientnet_lite
 from keras_caption.models.members import are_same
 
 WHOLE, HALF = (0, 0, 1, 1), (0.5, 0, 1, 1)
-GOLDEN, LABRADOR, BROWN_BEAR, KOALA, SWING = 207, 208, 294, 105, 843
+GOLDEN, LABRADOR, BROWN_BEAR, KOALA, SWING, CLIFF = 207, 208, 294, 105, 843, 972
 
 
 class Detector:
@@ -49,6 +49,7 @@ class Classifier:
     image_size = 8
 
     def __init__(self, *rows):
+        rows = *rows, {CLIFF: 0.4}  # of the lower half
         self.rows = np.zeros((len(rows), 1000), "float32")
         for of_image, classes in zip(self.rows, rows, strict=True):
             of_image[[*classes]] = [*classes.values()]
@@ -114,7 +115,7 @@ def test_an_object_is_cut_from_the_photo_and_named_once():
     assert found[0]["name"] == "golden retriever"
     assert "name" not in found[1]
     assert not things
-    assert images.shape == (4, 8, 8, 3)
+    assert images.shape == (5, 8, 8, 3)
     assert images[0, :, 0].max() == images[0, :, 2].max() == 0 < images[0, :, 7].min()
     assert (
         images[2, :, 2:].min() == 255 > images[2, :, 0].max()
@@ -138,6 +139,16 @@ def test_each_object_keeps_the_classes_of_its_box():
     assert classes[1, GOLDEN] == np.float32(0.9)  # now a dog, its score is greater
     np.testing.assert_allclose(classes[[0, 2, 3, 4], SWING], [0.1, 0.2, 0.3, 0.4])
     assert not classes[5:].any()  # the fifth person is not classified
+
+
+def test_the_lower_half_of_a_photo_has_classes_of_its_own():
+    second = SecondOpinion(Detector(("dog", HALF)), Classifier({}, {GOLDEN: 0.9}))
+    photo = np.zeros((100, 20, 3), "uint8")
+    photo[:40] = 255  # 8 % more than half is cut
+    found = second(second.to_pixels([photo]))
+    assert second.classify.images[-1, 1:].max() == 0
+    assert found["lower_classes"][0, CLIFF] == np.float32(0.4)
+    assert not found["classes"].any()
 
 
 def test_a_model_is_read_with_the_second_opinion_that_it_has():

@@ -10,7 +10,7 @@ from keras_caption.objects import CATEGORIES, SecondOpinion
 from keras_caption.apps.objects.added_details import add_details
 from keras_caption.apps.objects.coloured_objects import shares_of_colours as in_graphs
 from keras_caption.apps.objects.description import article, describe, plural
-from keras_caption.apps.objects.details import COLOUR, admits, details
+from keras_caption.apps.objects.details import COLOUR, PLACE, admits, details
 from keras_caption.apps.objects.dog_colours import DOG_COLOURS, is_called
 from keras_caption.apps.objects.object_colours import (
     COLOURS,
@@ -18,6 +18,11 @@ from keras_caption.apps.objects.object_colours import (
     shares_of_colours,
 )
 from keras_caption.apps.objects.places import PLACES, is_at, likely_places
+from keras_caption.apps.objects.thing_colours import (
+    SAID,
+    THING,
+    likely_thing_colour,
+)
 from keras_caption.decoding import Decoding
 from keras_caption.predict import Prediction
 
@@ -83,6 +88,20 @@ def test_captions_say_what_was_measured():
     assert described("two dogs next to each other", *huskies, places=GRASS) == (
         "two huskies next to each other on grass"
     )
+
+
+def test_things_alone_are_on_a_table():
+    table = [{"name": "table", "phrase": "on a table", "probability": 0.9}]
+    bowl, carrot, person = (detected(x) for x in ("bowl", "carrot", "person"))
+    for caption, on_it in (
+        ("a bowl with a carrot", "a bowl with a carrot on a table"),
+        ("a bowl of food", "a bowl of food on a table"),
+        ("a person with a bowl", "a person with a bowl"),
+        ("a car", "a car"),
+    ):
+        assert described(caption, bowl, carrot, person, places=table) == on_it
+    assert described("a bowl", bowl, places=[*table, *GRASS]) == "a bowl on a table"
+    assert described("a car", places=[*table, *GRASS]) == "a car on grass"
 
 
 def test_captions_become_grammatical():
@@ -241,16 +260,37 @@ def test_colours_are_those_of_the_object_and_not_of_what_is_around():
     )
 
 
+def test_things_of_one_colour_are_called_so():
+    red, grey, image = (190, 30, 35), (130, 130, 130), np.full((64, 64, 3), 114.0)
+    image[:, :] = grey
+    image[16:48, 16:48] = red
+    square, box = (
+        (image.astype("float32"), np.ones(2, "float32")),
+        [0.25, 0.25, 0.75, 0.75],
+    )
+    colour, probability = likely_thing_colour(*square, "bus", box)
+    assert colour == "red"
+    assert 0.9 <= probability < 1
+    assert likely_thing_colour(*square, "pizza", box) is None
+    assert likely_thing_colour(*square, "bus", [0.45, 0.45, 0.55, 0.55]) is None
+    image[32:48, 16:48] = (60, 110, 200)  # half red, half blue
+    two = image.astype("float32"), square[1]
+    assert likely_thing_colour(*two, "bus", box) is None
+
+
 def test_the_table_admits_what_is_probable_enough():
     rows = details()
     assert all(row.right >= 0.9 and row.said >= 8 for row in rows)
     for row in rows:
-        assert row.of in {"", *CATEGORIES}
+        assert row.of in {"", THING, *CATEGORIES}
         assert admits(row.kind, row.word, row.least)
-        assert not admits(row.kind, row.word, row.least - 0.01)
-    assert not admits(COLOUR, "red", 1.0)
-    assert {x.word for x in rows if x.kind == COLOUR} <= {*DOG_COLOURS}
-    places = likely_places(*drawn(0, 0)[:2], np.full(1000, 0.001))
+        if row.kind == PLACE:
+            assert not admits(PLACE, row.word, row.least - 0.01)
+    assert not admits(COLOUR, "pink", 1.0)
+    assert {x.word for x in rows if x.of == "dog"} <= {*DOG_COLOURS}
+    assert {x.word for x in rows if x.of == THING} <= {*SAID}
+    classes = np.full(1000, 0.001)
+    places = likely_places(*drawn(0, 0)[:2], classes, classes, [])
     ranks = [PLACES[x["name"]].rank for x in places]
     assert ranks == sorted(ranks)
     json.dumps(places)
@@ -277,6 +317,12 @@ def typical_of(*words):
     return classes / classes.sum()
 
 
+def seen_as(*words, **others):
+    """What a second opinion sees in a typical photo and in its lower half."""
+    classes = typical_of(*words)
+    return {"classes": classes, "lower_classes": classes, **others}
+
+
 def test_a_prediction_gets_what_its_photo_shows():
     image, extent, box = drawn((110, 70, 40), (60, 140, 60))
     photo = {"images": image, "extents": extent}
@@ -284,7 +330,7 @@ def test_a_prediction_gets_what_its_photo_shows():
     def caption_of(box_classes, **options):
         caption = Prediction("a dog", best=[("a dog", -1.0), ("a dog standing", -2.0)])
         caption.objects = [{"category": "dog", "score": 0.9, "box": box}]
-        caption.inputs = {"classes": typical_of("grass"), "box_classes": box_classes}
+        caption.inputs = seen_as("grass", box_classes=box_classes)
         add_details(caption, photo, Decoding(**options))
         return caption
 
@@ -338,7 +384,8 @@ def test_a_person_has_a_name_where_it_is_sure():
         caption.objects = [{"category": "person", "score": 0.9, "box": box}] * 2
         caption.objects = [{**x} for x in caption.objects]
         boxes = np.stack([classes, classes, np.zeros(1000)])
-        caption.inputs = {"classes": typical, "box_classes": boxes}
+        caption.inputs = {"classes": typical, "lower_classes": typical}
+        caption.inputs["box_classes"] = boxes
         add_details(caption, {"images": image, "extents": extent}, Decoding())
         return caption
 
@@ -376,7 +423,7 @@ def test_where_nothing_is_seen_a_photo_is_called_as_its_place():
     photo = {"images": drawn((40, 130, 50), (40, 130, 50))[0], "extents": np.ones(2)}
 
     def of_places(*words, **options):
-        caption = Prediction(inputs={"classes": typical_of(*words)})
+        caption = Prediction(inputs=seen_as(*words))
         add_details(caption, photo, Decoding(**options))
         return caption
 

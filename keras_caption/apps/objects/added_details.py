@@ -16,6 +16,7 @@ from keras_caption.apps.objects.dog_colours import DOG, likely_dog_colour
 from keras_caption.apps.objects.object_colours import pixel_shares
 from keras_caption.apps.objects.person_names import PERSON, likely_person_name
 from keras_caption.apps.objects.places import PLACES, likely_places
+from keras_caption.apps.objects.thing_colours import likely_thing_colour
 from keras_caption.predict.prediction import Prediction
 from keras_caption.settings.decoding import Decoding
 from keras_caption.text.normalization import split_words
@@ -48,9 +49,12 @@ def add_details(
         return
     classes, places = caption.inputs.get("classes"), []  # of a second opinion
     if classes is not None:
+        seen = classes, caption.inputs["lower_classes"]
         places = [
             place
-            for place in likely_places(photo["images"], photo["extents"], classes)
+            for place in likely_places(
+                photo["images"], photo["extents"], *seen, caption.objects
+            )
             if admits(PLACE, place["name"], place["probability"])
         ]
     if not caption.objects:
@@ -121,7 +125,7 @@ def add_to_objects(
     classes: Any,
     photo: Mapping[str, Any] | None,
 ) -> None:
-    """Gives persons finer names, and dogs colours, where these are sure.
+    """Gives persons finer names, and dogs and things colours, where these are sure.
 
     Args:
         objects: Sequence of dict, which are changed.
@@ -134,11 +138,15 @@ def add_to_objects(
             continue
         if found["category"] == PERSON:
             sure, key = likely_person_name(own, classes, len(persons) > 1), "name"
-        elif found["category"] == DOG and photo is not None:
+        elif photo is None:
+            continue
+        elif found["category"] == DOG:
             shares = pixel_shares(photo["images"], photo["extents"], found["box"])
             sure, key = likely_dog_colour(own, shares), "colour"
         else:
-            continue
+            place = photo["images"], photo["extents"]
+            category, box = found["category"], found["box"]
+            sure, key = likely_thing_colour(*place, category, box), "colour"
         if sure:
             found[key], probability = sure
             found[f"{key}_probability"] = round(probability, 4)
@@ -159,7 +167,7 @@ def name_photo(
     named += [
         named_alone(PLACES[x["name"]].alone, PLACE, x["probability"])
         for x in places
-        if not PLACES[x["name"]].is_general and x["probability"] >= ALONE
+        if PLACES[x["name"]].alone and x["probability"] >= ALONE
     ]
     for text, [link] in named:
         if follows(options, text):

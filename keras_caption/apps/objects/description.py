@@ -70,6 +70,7 @@ UNCOUNTED = {"broccoli"}
 LOCATED = {"on", "in", "at", "down", "near", "beside", "flying", "of"}
 # "of" is one but in these.
 COUNTED = re.compile(r"\ba (?:group|herd|bunch|couple|pair) of\b")
+OF_FOOD = re.compile(r"\bof food\b")  # is no place
 NAMED_PLACES = {*implied_words(), *(word for x in PLACE_WORDS for word in x)}
 # A caption that names no more than one kind of object, to which a thing may be added.
 BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.pattern})")
@@ -125,14 +126,16 @@ def describe(
         caption = _counted(_accompanied(caption), objects)
     text = _with_measured(caption, objects)
     insertions = []  # what is before a word, the word, its kind, and what admits it
-    if known and not NAMED_PLACES & {*caption.split()}:
-        is_bare = BARE.fullmatch(caption)
+    if known and not NAMED_PLACES & {*OF_FOOD.sub("", caption).split()}:
+        is_bare, named = BARE.fullmatch(caption), {x for _, x in mentions(caption)}
         if things and is_bare and _is_new(things[0]["name"], objects):
             name = things[0]["name"]
             insertions.append((f" and {_before(name)}", name, THING, things[0]))
-        takes_any = is_bare and {x for _, x in mentions(caption)} <= EVERYWHERE
+        takes_any = is_bare and named <= EVERYWHERE
         places = [x for x in places if takes_any or not PLACES[x["name"]].is_general]
-        if places and not LOCATED & {*COUNTED.sub("", caption).split()}:
+        places = [x for x in places if named <= (PLACES[x["name"]].of or named)]
+        within = OF_FOOD.sub("", COUNTED.sub("", caption))
+        if places and not LOCATED & {*within.split()}:
             *first, word = f" {places[0]['phrase']}".split(" ")
             insertions.append((" ".join([*first, ""]), word, PLACE, places[0]))
     added = []

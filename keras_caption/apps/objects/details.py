@@ -24,8 +24,9 @@ class Detail(NamedTuple):
     Attributes:
         kind: str, `"colour"`, `"name"` or `"place"`.
         word: str, what is said.
-        of: str, the category of the objects that may have a colour or name; empty for
-            a place.
+        of: str, the category of the objects that may have a colour or name, or
+            `"thing"`, see `keras_caption.apps.objects.thing_colours`; empty for a
+            place.
         least: float, least probability.
         said: int, number of photos, of those that it was fitted on, in which the
             probability is not less.
@@ -70,7 +71,8 @@ def probability_of(word: str, values: Float[np.ndarray, " values"]) -> float:
     """The probability of a word, by its logistic regression.
 
     Args:
-        word: str, of a row of the table, in the singular.
+        word: str, of a row of the table, in the singular; of a thing's colour, with
+            `"thing"`.
         values: float `(values,)`, what was measured.
     """
     weights = _weights()[word]

@@ -7,7 +7,7 @@ colours in graphs.
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float, Float32
 
 # Red, green and blue of colours that people name, and of shades of grey.
 RGB = {
@@ -60,6 +60,28 @@ def pixel_shares(
     Returns:
         float32 `(16,)`; not less than 0.0001, so that some colour has the most.
     """
+    colours, distances = shares_near(image, extent, box)
+    inside, around = distances <= INNER / 2, distances > 0.5
+    found = colours[inside].mean(axis=0)
+    if around.any():
+        found = found - BACKGROUND * colours[around].mean(axis=0)
+    return np.maximum(found, 1e-4)
+
+
+def shares_near(
+    image: Float32[np.ndarray, "size size 3"],
+    extent: Float32[np.ndarray, "2"],
+    box: Any,
+) -> tuple[Float32[np.ndarray, "64 64 16"], Float[np.ndarray, "64 64"]]:
+    """Shares of `COLOURS` in pixels in and around a box.
+
+    Args:
+        image, extent, box: As in `pixel_shares`.
+
+    Returns:
+        float32 `(64, 64, 16)`, of pixels at equal distances, in the photo; and float
+        `(64, 64)`, their distances from the centre, 0.5 at the sides of the box.
+    """
     low, high = np.asarray(box[:2], float), np.asarray(box[2:], float)
     margin = AROUND * (high - low)
     shares = (np.arange(POINTS) + 0.5) / POINTS
@@ -70,11 +92,7 @@ def pixel_shares(
     # Distances from the centre, in units of the box's width and height.
     across, down = np.abs((points - (low + high) / 2) / np.maximum(high - low, 1e-6)).T
     distances = np.maximum(down[:, None], across)
-    inside, around = distances <= INNER / 2, distances > 0.5
-    found = colours[inside].mean(axis=0)
-    if around.any():
-        found = found - BACKGROUND * colours[around].mean(axis=0)
-    return np.maximum(found, 1e-4)
+    return colours, distances
 
 
 def shares_of_colours(

@@ -23,6 +23,8 @@ MOST = 12  # boxes of a photo that are classified, the best ones
 PERSONS = 4  # persons' boxes that are, beside these
 WITHIN = 0.6  # share of a box within another one that shows the same object
 NONE = -1  # of no name
+# Of a photo, beside its objects: what persons and things stand on is mostly there.
+LOWER_HALF, LOWER = (0.0, 0.5, 1.0, 1.0), -1
 PERSON = CATEGORIES.index("person")
 
 ANIMALS = CATEGORIES[CATEGORIES.index("bird") : CATEGORIES.index("giraffe") + 1]
@@ -67,9 +69,9 @@ RULE = Rule()
 class SecondOpinion:
     """Classifies detected objects a second time, into ImageNet's 1,000 classes.
 
-    Each detected box, cut from the photo and 8 % larger, and the whole photo are
-    classified. ImageNet has 58 of COCO's 80 categories, the animals among them but for
-    giraffes. The category of an animal is
+    Each detected box, cut from the photo and 8 % larger, the whole photo and its lower
+    half are classified. ImageNet has 58 of COCO's 80 categories, the animals among them
+    but for giraffes. The category of an animal is
 
     - replaced, if another of COCO's animals has a greater probability, and one that
       suffices. So is what is no animal, unless such an animal was detected within it.
@@ -102,8 +104,9 @@ class SecondOpinion:
         `(batch, N)`, places in the table of names, or -1; `name_probabilities`,
         float32 `(batch, N)`; `classes`, float32 `(batch, 1000)`, the probabilities of
         ImageNet's classes in the whole photo or, where greater, in a box that was
-        dropped; and `box_classes`, float32 `(batch, N, 1000)`, in the box of each
-        object, 0 if it was not classified.
+        dropped; `lower_classes`, the same in its lower half; and `box_classes`,
+        float32 `(batch, N, 1000)`, in the box of each object, 0 if it was not
+        classified.
     """
 
     made = ("regions", "boxes")
@@ -132,7 +135,7 @@ class SecondOpinion:
         inputs = dict(inputs)
         photos, sizes = (np.asarray(inputs.pop(name)) for name in ("photos", "sizes"))
         detected = {name: np.asarray(x) for name, x in self._detect(inputs).items()}
-        images, places = [], []  # of a photo, then of its boxes
+        images, places = [], []  # of a photo, then of its boxes and its lower half
         for i, (photo, size) in enumerate(zip(photos, sizes, strict=True)):
             photo = photo[: size[0], : size[1]]
             scores, regions = detected["scores"][i], detected["regions"][i]
@@ -141,9 +144,9 @@ class SecondOpinion:
                 *np.flatnonzero((scores > 0) & ~is_person)[:MOST],
                 *np.flatnonzero((scores > 0) & is_person)[:PERSONS],
             ]
-            boxes = [(0.0, 0.0, 1.0, 1.0), *detected["boxes"][i][judged]]
+            boxes = [(0.0, 0.0, 1.0, 1.0), *detected["boxes"][i][judged], LOWER_HALF]
             images += crops_of(photo, boxes, self.classify.image_size)
-            places += [(i, j) for j in (None, *judged)]
+            places += [(i, j) for j in (None, *judged, LOWER)]
         found = self.classify(np.stack(images))
         return detected, dict(zip(places, found, strict=True))
 
@@ -336,7 +339,8 @@ def judged_objects(
     Args:
         detected: dict of `regions`, `boxes` and `scores`, see `SecondOpinion`.
         probabilities: dict from the places of a photo and of an object in it, `None`
-            for the whole photo, to the probabilities of ImageNet's classes.
+            for the whole photo and `LOWER` for its lower half, to the probabilities of
+            ImageNet's classes.
 
     Returns:
         dict, see `SecondOpinion`.
@@ -346,6 +350,7 @@ def judged_objects(
     made["names"] = np.full((batch, most), NONE, "int32")
     made["name_probabilities"] = np.zeros((batch, most), "float32")
     made["classes"] = np.stack([probabilities[i, None] for i in range(batch)])
+    made["lower_classes"] = np.stack([probabilities[i, LOWER] for i in range(batch)])
     made["box_classes"] = np.zeros((batch, most, CLASSES), "float32")
     for i in range(batch):
         places = np.flatnonzero(detected["scores"][i] > 0)
