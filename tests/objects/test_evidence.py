@@ -31,6 +31,7 @@ from keras_caption.apps.objects.object_words import (
 )
 from keras_caption.base.errors import NoTextError
 from keras_caption.decoding import Decoding
+from keras_caption.export.engine_cache import engine_of
 from keras_caption.export.signatures import endpoints_of
 from keras_caption.text import BOS, EOS, PAD, UNK
 
@@ -105,6 +106,8 @@ APART = [("person", (0.0, 0.1, 0.1, 0.4)), ("chair", (0.8, 0.7, 0.9, 0.9))]
         ([RIDING[1]], "a", "surfboard", "wave surfer person"),
         (APART, "a person", "and", "on with sitting holding next"),
         ([("toilet", TALL)], "a", "toilet bathroom", "kitchen"),
+        ([("toilet", LEFT), ("person", RIGHT)], "a person and a", "toilet", "bathroom"),
+        ([("mouse", LEFT), ("person", RIGHT)], "a person and a", "mouse desk", "game"),
         ([("hot dog", TALL)], "a", "hot", "dog"),
         ([("hot dog", TALL)], "a hot", "dog", "and cat"),
         ([("hot dog", LEFT), ("dog", RIGHT)], "a hot dog and a", "dog", "hot"),
@@ -337,6 +340,21 @@ def test_searches_find_what_is_admissible_and_nothing_else(small, options):
 
 
 @pytest.mark.usefixtures("eagerly")
+def test_the_package_has_its_captioner_for_litert_with_this_evidence(rng):
+    names = "person", "baseball bat", "baseball glove", "toilet", "bus", "boat", "tv"
+    categories = rng.choice([CATEGORIES.index(x) for x in names], (200, 6))
+    boxes = np.sort(rng.random((200, 6, 2, 2)), axis=2).reshape(200, 6, 4)
+    objects = {
+        "regions": np.eye(len(CATEGORIES), dtype="float32")[categories],
+        "boxes": boxes.astype("float32"),
+    }
+    of_keras, of_litert = (
+        kc.models.load(x).generate(objects)
+        for x in ("ngsan_coco", engine_of("ngsan_coco", "litert"))
+    )
+    assert of_litert == of_keras
+
+
 def test_exports_and_ensembles_return_what_is_admissible(small):
     inputs, wide = images_of(*SENTENCES), Decoding(beam_size=12, **EVIDENCE)
     several = {name: inputs[name] for name in ("regions", "boxes")}

@@ -72,9 +72,9 @@ class ObjectEvidence(Hook):
         self.leads_to = np.zeros((len(implied), len(relations)), "float32")
         for i, word in enumerate(implied):
             after = {*rows[word].after.split()}
-            self.takes[1 : 1 + len(relations), i] = np.isin(relations, [*after, "and"])
+            self.takes[1 : 1 + len(relations), i] = np.isin(relations, [*after])
             self.takes[0, i] = True
-            self.leads_to[i] = np.isin(relations, [*after - {"of"}])
+            self.leads_to[i] = np.isin(relations, [*after - {"of", "and"}])
             if rows[word].kind == "verb":
                 self.takes[:, i] = True
         # Which implied words, and relations to them, may be said of each subject.
