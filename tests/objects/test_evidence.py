@@ -339,7 +339,6 @@ def test_searches_find_what_is_admissible_and_nothing_else(small, options):
             assert [text for text, _ in found] == [text for text, _ in best]
 
 
-@pytest.mark.usefixtures("eagerly")
 def test_the_package_has_its_captioner_for_litert_with_this_evidence(rng):
     names = "person", "baseball bat", "baseball glove", "toilet", "bus", "boat", "tv"
     categories = rng.choice([CATEGORIES.index(x) for x in names], (200, 6))
@@ -355,6 +354,7 @@ def test_the_package_has_its_captioner_for_litert_with_this_evidence(rng):
     assert of_litert == of_keras
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_exports_and_ensembles_return_what_is_admissible(small):
     inputs, wide = images_of(*SENTENCES), Decoding(beam_size=12, **EVIDENCE)
     several = {name: inputs[name] for name in ("regions", "boxes")}

@@ -10,8 +10,8 @@ from keras_caption.objects import CATEGORIES, SecondOpinion
 from keras_caption.apps.objects.added_details import add_details
 from keras_caption.apps.objects.coloured_objects import shares_of_colours as in_graphs
 from keras_caption.apps.objects.description import article, describe, plural
-from keras_caption.apps.objects.details import COLOUR, PLACE, admits, details
-from keras_caption.apps.objects.dog_colours import DOG_COLOURS, is_called
+from keras_caption.apps.objects.details import COLOUR, admits, details
+from keras_caption.apps.objects.dog_colours import DOG, DOG_COLOURS, is_called
 from keras_caption.apps.objects.object_colours import (
     COLOURS,
     pixel_shares,
@@ -283,10 +283,10 @@ def test_the_table_admits_what_is_probable_enough():
     assert all(row.right >= 0.9 and row.said >= 8 for row in rows)
     for row in rows:
         assert row.of in {"", THING, *CATEGORIES}
-        assert admits(row.kind, row.word, row.least)
-        if row.kind == PLACE:
-            assert not admits(PLACE, row.word, row.least - 0.01)
-    assert not admits(COLOUR, "pink", 1.0)
+        assert admits(row.kind, row.word, row.least, row.of)
+        assert not admits(row.kind, row.word, row.least - 0.01, row.of)
+    assert not admits(COLOUR, "red", 1.0, DOG)
+    assert not admits(COLOUR, "pink", 1.0, THING)
     assert {x.word for x in rows if x.of == "dog"} <= {*DOG_COLOURS}
     assert {x.word for x in rows if x.of == THING} <= {*SAID}
     classes = np.full(1000, 0.001)

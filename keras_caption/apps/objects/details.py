@@ -53,14 +53,15 @@ def details() -> tuple[Detail, ...]:
     return tuple(Detail(**{key: kinds[key](row[key]) for key in kinds}) for row in rows)
 
 
-def admits(kind: str, word: str, probability: float) -> bool:
+def admits(kind: str, word: str, probability: float, of: str = "") -> bool:
     """Whether a word is probable enough to be said.
 
     Args:
-        kind, word: As in `Detail`.
+        kind, word, of: As in `Detail`.
         probability: float.
     """
-    rows = (row for row in details() if (row.kind, row.word) == (kind, word))
+    asked = kind, word, of
+    rows = (row for row in details() if (row.kind, row.word, row.of) == asked)
     return any(probability >= row.least for row in rows)
 
 
