@@ -90,6 +90,21 @@ def test_captions_say_what_was_measured():
     )
 
 
+def test_what_is_on_a_table_is_said_before_it():
+    table = {**detected("dining table"), "box": [0.1, 0.4, 0.9, 1.0]}
+    cup = {**detected("cup"), "box": [0.4, 0.3, 0.5, 0.6]}
+    beside = {**cup, "box": [0.0, 0.3, 0.05, 0.6]}
+    for under in ("a table", "a dining table"):
+        assert described(f"{under} with a cup", table, cup) == f"a cup on {under}"
+    assert described("a desk with a cup", table, cup) == "a desk with a cup"
+    for caption, objects in (
+        ("a table with a cup", [table, beside]),
+        ("a table with a chair", [table, {**cup, "category": "chair"}]),
+        ("a table with a cup in the water", [table, cup]),
+    ):
+        assert described(caption, *objects) == caption
+
+
 def test_things_alone_are_on_a_table():
     table = [{"name": "table", "phrase": "on a table", "probability": 0.9}]
     bowl, carrot, person = (detected(x) for x in ("bowl", "carrot", "person"))
@@ -146,7 +161,7 @@ def test_one_of_several_that_are_sure_is_said_in_the_plural():
             "a pizza is sitting on top of a table",
             "pizzas are sitting on top of a table",
         ),
-        ("a table with a pizza", "a table with pizzas"),
+        ("a cup with a pizza", "a cup with pizzas"),
         ("a table and a pizza", "a table and pizzas"),
         ("a table next to a pizza", "a table next to a pizza"),  # one of them may be
         ("a pizza with a pizza", "a pizza with a pizza"),

@@ -20,7 +20,7 @@ from keras_caption.apps.objects.object_words import (
 )
 from keras_caption.apps.objects.person_names import PERSON, PERSON_NAMES
 from keras_caption.apps.objects.place_words import PLACE_WORDS
-from keras_caption.apps.objects.places import PLACES
+from keras_caption.apps.objects.places import ON_TABLES, PLACES
 from keras_caption.apps.objects.suppression import Suppression
 
 # Kinds of links.
@@ -74,6 +74,8 @@ OF_FOOD = re.compile(r"\bof food\b")  # is no place
 NAMED_PLACES = {*implied_words(), *(word for x in PLACE_WORDS for word in x)}
 # A caption that names no more than one kind of object, to which a thing may be added.
 BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.pattern})")
+# A table that a caption names before what is on it.
+ON_TOP = re.compile(r"(?P<under>a (?:dining )?table) with (?P<above>.+)")
 # What is both indoors and outdoors: of others, a place as general says nothing.
 EVERYWHERE = {"person", "cat", "dog"}
 ARTICLE = re.compile("^an? ")
@@ -97,9 +99,10 @@ def describe(
     "two cats" become "cats". Where two that are sure are there, "a pizza" becomes
     "pizzas". "A group of people" alone, of 8 or more that are detected, becomes "many
     people". "In the water and a boat" becomes "in the water with a boat". A caption of
-    one kind of object that has no place gets a thing and a place. Words that captions
-    of COCO's objects do not have, such as those of another language, stay as they are,
-    and nothing is added to such a caption.
+    one kind of object that has no place gets a thing and a place. "A table with a cup"
+    becomes "a cup on a table". Words that captions of COCO's objects do not have, such
+    as those of another language, stay as they are, and nothing is added to such a
+    caption.
 
     Args:
         caption: str, in lower case.
@@ -123,7 +126,7 @@ def describe(
     others, nouns = PATTERN.subn(" ", caption)
     known = nouns and (FUNCTION | NAMED_PLACES).issuperset(others.split())
     if known:
-        caption = _counted(_accompanied(caption), objects)
+        caption = _on_top(_counted(_accompanied(caption), objects), objects)
     text = _with_measured(caption, objects)
     insertions = []  # what is before a word, the word, its kind, and what admits it
     if known and not NAMED_PLACES & {*OF_FOOD.sub("", caption).split()}:
@@ -208,6 +211,25 @@ def _counted(caption, objects):
     if of_persons and count >= MANY_PERSONS and BARE.fullmatch(caption):
         return re.sub("^a group of ", "many ", caption)
     return caption
+
+
+def _on_top(caption, objects):
+    """A caption that names what is on a table first: "a table with a cup"."""
+    match = ON_TOP.fullmatch(caption)
+    if not match or {*match["above"].split()} & (RELATIONS - {"with"}):
+        return caption
+    tables = [x["box"] for x in objects if x["category"] == "dining table"]
+    above = {x for _, x in mentions(match["above"])}
+    boxes = [x["box"] for x in objects if x["category"] in above]
+    if not above <= ON_TABLES or not all(_stands_on(x, tables) for x in boxes):
+        return caption
+    return f"{match['above']} on {match['under']}"
+
+
+def _stands_on(box, others):
+    """Whether the middle of the lower side of a box is within one of others."""
+    x, y = (box[0] + box[2]) / 2, box[3]
+    return any(x1 <= x <= x2 and y1 <= y <= y2 for x1, y1, x2, y2 in others)
 
 
 def _with_measured(caption, objects):
