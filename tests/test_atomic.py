@@ -123,9 +123,11 @@ def test_one_process_at_a_time_writes_to_a_folder(tmp_path):
 
 
 def test_a_folder_left_empty_is_removed(tmp_path):
-    with pytest.raises(ValueError, match="wrong"), exclusive(tmp_path / "run"):
-        raise ValueError("wrong")
-    assert not (tmp_path / "run").exists()
+    path = tmp_path / "deep" / "er" / "run"
+    for write in exclusive, exclusive_file, replacing:
+        with pytest.raises(ValueError, match="wrong"), write(path):
+            raise ValueError("wrong")
+        assert list(tmp_path.iterdir()) == []
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(kc.InputError, match="file is not a folder"), exclusive(path):

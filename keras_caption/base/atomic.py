@@ -39,8 +39,8 @@ def replacing(
     all match `folder_of`.
 
     Args:
-        path: Path of the file or folder. Missing parents are created; links are
-            followed.
+        path: Path of the file or folder. Missing parents are created, and removed again
+            if the block fails; links are followed.
         folder_of: For a folder, sequence of `fnmatch` patterns that match the relative
             paths of all files that the writer may write, the first being that of a
             file that is always written. Defaults to none, for a file.
@@ -51,9 +51,8 @@ def replacing(
     target = pathlib.Path(os.path.realpath(path))
     _check_replaceable(target, folder_of)
     partial = _beside(target, "partial")
-    try:
-        with naming(path, partial):
-            target.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path, partial), _in_folder(target):
+        try:
             yield partial
             _check_replaceable(
                 target, folder_of
@@ -65,8 +64,8 @@ def replacing(
                 _remove(old)
             else:
                 os.replace(partial, target)
-    finally:
-        _remove(partial)
+        finally:
+            _remove(partial)
 
 
 @contextlib.contextmanager
@@ -213,8 +212,8 @@ def exclusive(folder: str | os.PathLike) -> Iterator[None]:
     folder; the operating system releases it when the process ends, however it ends.
 
     Args:
-        folder: Path of the folder. A missing folder is created, and removed again if
-            the block leaves it empty.
+        folder: Path of the folder. A missing folder is created, and removed again, with
+            its parents, if the block leaves it empty.
 
     Raises:
         InputError: If another process is writing to the folder.
@@ -223,13 +222,13 @@ def exclusive(folder: str | os.PathLike) -> Iterator[None]:
     created = not folder.exists()
     if not (created or folder.is_dir()):
         raise InputError(f"{folder} is not a folder, so nothing is written into it.")
-    folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / ".lock", folder, "folder"):
+    lock = folder / ".lock"
+    with _in_folder(lock), _locked(lock, folder, "folder"):
         try:
             yield
         finally:
-            if created and [entry.name for entry in folder.glob("*")] == [".lock"]:
-                _remove(folder)
+            if created and [*folder.glob("*")] == [lock]:
+                _remove(lock)  # before it is released, as below
 
 
 @contextlib.contextmanager
@@ -248,19 +247,27 @@ def exclusive_file(path: str | os.PathLike) -> Iterator[None]:
     """
     check_folder(path)
     target = pathlib.Path(os.path.realpath(path))
-    created = [folder for folder in target.parents if not folder.exists()]
-    target.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
     is_long = len(os.fsencode(target.name)) > LONGEST_NAME
     lock = _hidden(target, f"{digest}.lock" if is_long else "lock")
-    with _locked(lock, path, "file"):
+    with _in_folder(target), _locked(lock, path, "file"):
         try:
             yield
         finally:
             _remove(lock)  # before it is released: filelock refuses removed locks
-            with contextlib.suppress(OSError):  # the block has written a file
-                for folder in created:
-                    folder.rmdir()
+
+
+@contextlib.contextmanager
+def _in_folder(target):
+    """Creates the missing parents of a path, and removes those left empty."""
+    created = [folder for folder in target.parents if not folder.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # the block has written a file
+            for folder in created:
+                folder.rmdir()
 
 
 @contextlib.contextmanager
