@@ -143,8 +143,9 @@ def answer_records(task: str, arguments: Sequence[str]) -> int:
         report(f"passed over: {passed_over}")
     failed, undetected = count_faults(counts["faults"]), counts["undetected"]
     nothing = f", in {undetected:,} nothing is detected" if undetected else ""
+    done = counts["read"] - failed - undetected
     print(
-        f"{DONE[task]} {counts['read'] - failed:,} of {counts['read']:,} records; "
+        f"{DONE[task]} {done:,} of {counts['read']:,} records; "
         f"{failed:,} have an error{nothing}: {output.pattern}"
     )
     return 1 if failed else 0

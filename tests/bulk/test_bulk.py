@@ -209,7 +209,7 @@ def test_mixed_inputs_are_captioned_killed_and_resumed(
     rows = rows_of_folder(output)
     nothing = "Nothing is detected that the model knows."
     empty = [row for row in rows if row["error"] == nothing]
-    assert f"Captioned 70 of {len(rows)} records; 4 have an error, in 25" in printed
+    assert f"Captioned 45 of {len(rows)} records; 4 have an error, in 25" in printed
     assert (len(rows), len(empty)) == (74, 25)
     for row in empty:
         assert (row["text"], row["objects"]) == ("", [])
