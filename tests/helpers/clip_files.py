@@ -35,6 +35,7 @@ def write_clip(path, frames, *, milliseconds=None, rotation=0, sound=0, cover=Fa
         stream = container.add_stream(codec, rate=RATE)
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         stream.codec_context.gop_size = 4
+        stream.codec_context.thread_count = 1  # the same bytes on each machine
         if milliseconds is not None:
             stream.codec_context.time_base = fractions.Fraction(1, 1000)
         if rotation:
