@@ -125,7 +125,7 @@ def load_hub_network(
         return HubNetwork(*load_efficientnet_lite(image_size), layer)
     presets = keras_hub.models.Backbone.presets
     if not is_preset(preset, presets):
-        known = [*applications(), EFFICIENTNET_LITE, *presets]
+        known = [*applications(), EFFICIENTNET_LITE, *sorted(presets)]
         raise InputError(
             f"There is no network {preset!r} in keras.applications, and no such preset "
             f"or folder for KerasHub. {hint(preset, known)}"
