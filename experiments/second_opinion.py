@@ -40,10 +40,8 @@ from keras_caption.apps.objects.imagenet_names import CLASSES, imagenet_names, m
 from keras_caption.apps.objects.object_words import mentions
 from keras_caption.apps.objects.second_opinion import (
     ANIMALS,
-    NONE,
     RULE,
     Rule,
-    finer_name,
     opinion_on,
 )
 from keras_caption.base.progress import progress
@@ -63,7 +61,6 @@ LOST = 0.005  # share of the right animals that may be dropped
 OWN, INSTEAD = (0.01, 0.02, 0.03, 0.05, 0.1), (0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 NO_CHANGE = Rule(replaced=2.0, vague=2.0, thing=2.0, dropped=2.0, own=0.0)
 HEADER = ("objects", "before", "right, %", "now", "right now, %", "mended", "spoilt")
-NAMES_HEADER = ("least probability", "finer names", "people say one", "right, %")
 THINGS_HEADER = ("least probability", "things", "people say so, %")
 
 
@@ -219,10 +216,7 @@ def fit(files):
     print(f"chosen: {rule}; the package's: {RULE}\n")
     for objects, title in (first, "photos of the fit"), (second, "other photos"):
         print(f"{title}\n\n{markdown_table(HEADER, rows_of(objects, RULE))}\n")
-    print(
-        markdown_table(NAMES_HEADER, [names_of(halves[0] + halves[1], x) for x in GRID])
-    )
-    print(f"\n{markdown_table(THINGS_HEADER, [things_of(halves, x) for x in GRID])}")
+    print(markdown_table(THINGS_HEADER, [things_of(halves, x) for x in GRID]))
 
 
 def judged_of(lines):
@@ -287,38 +281,6 @@ def rows_of(objects, rule):
         )
         rows.append([name, *cells])
     return rows
-
-
-def names_of(lines, least):
-    """A row of `NAMES_HEADER`: finer names, where people say one."""
-    rule = dataclasses.replace(RULE, named=least)
-    counts = collections.Counter()
-    for line in lines:
-        said = set(re.findall(r"[a-z]+", line["said"].lower()))
-        for found, probabilities in judged_of([line]) if said else ():
-            category, _ = opinion_on(found["category"], probabilities, rule)
-            row, _ = finer_name(category, probabilities, rule)
-            if row == NONE:
-                continue
-            name = imagenet_names()[row]
-            others = [
-                x
-                for x in imagenet_names()
-                if x.category == category and not {*x.classes} & {*name.classes}
-            ]
-            counts["named"] += 1
-            if own_words(name) <= said:
-                counts["right"] += 1
-            elif any(own_words(x) <= said for x in others):
-                counts["wrong"] += 1
-    both = counts["right"] + counts["wrong"]
-    share = f"{100 * counts['right'] / both:.1f}" if both else ""
-    return [f"{least:.1f}", counts["named"], both, share]
-
-
-def own_words(name):
-    """The words of a name that those of its category lack, in lower case."""
-    return {*name.name.lower().split()} - {*name.category.split()} or {""}
 
 
 def things_of(halves, least):

@@ -1,4 +1,5 @@
 import importlib.util
+import math
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from keras_caption.models.members import are_same
 
 WHOLE, HALF = (0, 0, 1, 1), (0.5, 0, 1, 1)
 GOLDEN, LABRADOR, BROWN_BEAR, KOALA, SWING, CLIFF = 207, 208, 294, 105, 843, 972
+PUG, TANDEM = 254, 444
 
 
 class Detector:
@@ -75,6 +77,10 @@ def test_tables_name_each_class_within_its_category():
     roots = {row.name: {*row.classes} for row in rows if row.name == row.category}
     assert all({*row.classes} <= roots[row.category] for row in rows if row.category)
     assert {row.category for row in rows} <= {"", *CATEGORIES}
+    # Only finer names have a least probability.
+    finer = [row for row in rows if row.category and row.name != row.category]
+    assert all(row.least == math.inf for row in rows if row not in finer)
+    assert all(0.25 <= row.least <= 0.6 or row.least == math.inf for row in finer)
     names = [row.name for row in rows]
     assert len(names) == len({*names})
 
@@ -82,10 +88,13 @@ def test_tables_name_each_class_within_its_category():
 @pytest.mark.parametrize(
     ("category", "classes", "expected"),
     [
-        ("bear", {GOLDEN: 0.4, LABRADOR: 0.37}, ("dog", 0.77, "retriever")),
+        ("bear", {GOLDEN: 0.24, LABRADOR: 0.4}, ("dog", 0.64, "retriever")),
         ("bear", {GOLDEN: 0.61, LABRADOR: 0.16}, ("dog", 0.77, "golden retriever")),
         ("bear", {BROWN_BEAR: 0.06, GOLDEN: 0.4}, ("bear", 0.9, None)),
-        ("bear", {BROWN_BEAR: 0.04, GOLDEN: 0.4}, ("dog", 0.4, None)),
+        ("bear", {BROWN_BEAR: 0.04, GOLDEN: 0.4}, ("dog", 0.4, "golden retriever")),
+        ("dog", {PUG: 0.49}, ("dog", 0.9, None)),
+        ("dog", {PUG: 0.5}, ("dog", 0.9, "pug")),
+        ("bicycle", {TANDEM: 0.9}, ("bicycle", 0.9, None)),  # is never right
         ("bear", {BROWN_BEAR: 0.04, GOLDEN: 0.3}, None),
         ("dog", {GOLDEN: 0.04}, None),
         ("bear", {BROWN_BEAR: 0.79, GOLDEN: 0.1}, ("bear", 0.9, "brown bear")),

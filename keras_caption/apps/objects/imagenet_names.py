@@ -1,11 +1,12 @@
 """Names of ImageNet's classes, as people say them, and COCO's categories of them.
 
-`imagenet_names.csv` lists them: a name, its category of COCO or nothing, its kind, and
-the classes that it names, by their indices in the order of ImageNet's 1,000 synsets. A
-name whose classes are among those of another one is finer: "golden retriever" (207),
-"retriever" (205-209), "dog" (151-268). The classes are facts of the ImageNet challenge
-of 2012; the choice of names, and the hierarchy, follow the hypernyms of WordNet where
-people use these words, and are ours elsewhere.
+`imagenet_names.csv` lists them: a name, its category of COCO or nothing, its kind, the
+classes that it names, by their indices in the order of ImageNet's 1,000 synsets, and
+the least probability of a finer name. A name whose classes are among those of another
+one is finer: "golden retriever" (207), "retriever" (205-209), "dog" (151-268). The
+classes are facts of the ImageNet challenge of 2012; the choice of names, and the
+hierarchy, follow the hypernyms of WordNet where people use these words, and are ours
+elsewhere.
 """
 
 import csv
@@ -28,12 +29,15 @@ class ImageNetName(NamedTuple):
         category: str, one of `keras_caption.objects.CATEGORIES`, or empty.
         kind: str, `"animal"`, `"vehicle"`, `"food"`, `"thing"` or `"place"`.
         classes: tuple of int, indices of ImageNet's classes.
+        least: float, least probability at which a detected object has the name, fitted
+            by experiments/finer_names.py; infinity of names that none has.
     """
 
     name: str
     category: str
     kind: str
     classes: tuple[int, ...]
+    least: float
 
 
 @functools.cache
@@ -50,6 +54,7 @@ def imagenet_names() -> tuple[ImageNetName, ...]:
                     for part in row["classes"].split()
                     for index in indices_of(part)
                 ),
+                float(row["least"] or "inf"),
             )
             for row in csv.DictReader(file)
         )

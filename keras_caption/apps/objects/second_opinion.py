@@ -49,7 +49,6 @@ class Rule:
         own: float, least probability that one of `DISTINCT` is what was detected. With
             less, it is replaced or dropped.
         instead: float, least probability of another animal that replaces it then.
-        named: float, least probability of a finer name.
         seen: float, least probability of a thing in the whole photo.
     """
 
@@ -59,7 +58,6 @@ class Rule:
     dropped: float = 0.7
     own: float = 0.05
     instead: float = 0.35
-    named: float = 0.6
     seen: float = 0.7
 
 
@@ -294,12 +292,12 @@ def opinion_on(
 
 
 def finer_name(
-    category: str, probabilities: Float32[np.ndarray, "1000"], rule: Rule = RULE
+    category: str, probabilities: Float32[np.ndarray, "1000"]
 ) -> tuple[int, float]:
     """Finds the finest name of an object whose probability suffices.
 
     Args:
-        category, probabilities, rule: As in `opinion_on`.
+        category, probabilities: As in `opinion_on`.
 
     Returns:
         The name's place in `imagenet_names`, or -1; and its probability.
@@ -308,7 +306,7 @@ def finer_name(
     rows = [
         (len(row.classes), i)
         for i, row in enumerate(imagenet_names())
-        if row.category == category and row.name != category and masses[i] >= rule.named
+        if row.category == category and masses[i] >= row.least
     ]
     if not rows:
         return NONE, 0.0
