@@ -3,26 +3,29 @@ r"""Fits the words that measurements of a photo admit: colours, places, persons'
     python experiments/details.py --detector yolox_nano.keras \
         --photos flickr8k_1000/images,coco_mini/val2017 \
         --captions dataset_flickr8k.json,karpathy_split.json \
-        --questions coco_questions_photos --seen experiments/places_seen.csv \
+        --questions coco_questions_photos --seen experiments/photos_seen.csv \
         --coloured experiments/colours_seen.csv --output keras_caption/apps/objects
 
-A colour of a photo's only detected dog is right if a caption gives it to a dog, or it
-is the answer to a question for the color of a dog: of VQA by three of ten people or
-more, of COCO-QA. Dogs whose colour nobody says are left out. A place is right if one of
-five captions names it, and "outdoors" or "indoors" if two captions or more have words
-for such places; photos of which captions have words for both, or none, are left out.
+A colour of a photo's only detected dog is right if a person who looked at it says so,
+or else if a caption gives it to a dog, or it is the answer to a question for the color
+of a dog: of VQA by three of ten people or more, of COCO-QA. Dogs whose colour nobody
+says are left out. A place is right if one of five captions names it, and "outdoors" or
+"indoors" if two captions or more have words for such places; photos of which captions
+have words for both, or none, are left out.
 The file --seen, CSV with the column `photo` and columns named as places, has what a
 person saw who looked at photos, of --questions too: yes, no, or unclear, which counts
 for nothing; empty cells, and other photos, are judged by captions, if they have some.
+Its column `child` has whether all detected persons are children; here, some is no too.
 The file --coloured, CSV with the columns `photo`, `category` and `colour`, has the same
-of the only thing of a category in a photo of --questions: a colour, several or unclear.
+of the only object of a category in a photo: of things, a colour, several or unclear; of
+dogs, one or two colours, or unclear.
 A person's name is right if one caption gives it, and as many do as give another; of
 several detected persons, who all have the name, if more do than give another.
 Logistic regressions over the logarithms of ImageNet's probabilities, of places and dogs
 over colours of pixels, of some places over the scores of detected objects, and of
-things over colours alone, learn from what was seen, or two captions say, of dogs half
-of those that give a colour and, of persons, from photos of which no caption gives
-another name.
+things over colours and their category, learn from what was seen, or two captions say,
+of dogs half of those that give a colour and, of persons, from photos of which no
+caption gives another name.
 
 For each word, the least probability is the smallest of --steps from 0.5 at which --few
 or more are said on photos of the split train, and 90 % of such are right with a
@@ -68,9 +71,9 @@ from keras_caption.formats.coco_qa import read_coco_qa
 from keras_caption.formats.engine_files import CLASSIFIER
 from keras_caption.formats.vqa import find_vqa, read_vqa
 
-FOLDS = 5
+FOLDS, FOLDINGS = 5, 3
 # Penalties of the regressions.
-COLOUR_DECAY, PLACE_DECAY, PERSON_DECAY, THING_DECAY = 100.0, 200.0, 600.0, 1.0
+COLOUR_DECAY, PLACE_DECAY, PERSON_DECAY, THING_DECAY = 100.0, 200.0, 600.0, 10.0
 RIGHT = 0.9
 DEVIATIONS = 0.84  # of the normal distribution, below which are 80 % of it
 CONFIDENCE = 0.3  # least score of an object
@@ -118,16 +121,35 @@ def colours_said(captions):
     return [x for x in of_captions if x]
 
 
-def said_of(captions):
-    """How many captions give persons each name, and another one: dict of pairs."""
+def colours_of(seen):
+    """Colours of a dog that a person saw: a list of a set, empty if it is unclear.
+
+    `None`, if nobody looked.
+    """
+    if seen is None:
+        return None
+    return [] if seen == UNCLEAR else [frozenset(seen.split(" and "))]
+
+
+def said_of(name, seen, captions):
+    """How many people give the persons of a photo a name, and another one.
+
+    Args:
+        name: str, one of `PERSON_NAMES`.
+        seen: dict from a name to the cell of the file --seen, which counts as two.
+        captions: list of str.
+
+    Returns:
+        A pair of int, or `None`: nobody says what they are.
+    """
+    if cell := seen.get(name):
+        return {"yes": (2, 0), "no": (0, 2), "some": (1, 1), UNCLEAR: None}[cell]
 
     def count(words):
         return sum(bool(re.search(rf"\b(?:{words})\b", x.lower())) for x in captions)
 
-    return {
-        name: (count(own.words), count(own.others))
-        for name, own in PERSON_NAMES.items()
-    }
+    own = PERSON_NAMES[name]
+    return (count(own.words), count(own.others)) if captions else None
 
 
 def light_second_opinion(detector):
@@ -155,15 +177,17 @@ def measure(records, colours, is_read, coloured, second):
 
     Returns:
         List of a tuple of colours and what tells them, of a photo's only dog; list of a
-        tuple of captions and what tells the places, see `values_of` of
-        `keras_caption.apps.objects.places`; list of a tuple of what is said of
-        persons, see `said_of`, number of persons and values of those that were
-        classified; and list of a tuple of a thing's colour and shares of colours.
+        tuple of a photo's name, its captions and what tells the places, see `values_of`
+        of `keras_caption.apps.objects.places`; list of a tuple of these two, number of
+        persons, and values of those that were classified; and list of a tuple of a
+        thing's colour, its category and shares of colours.
     """
     dogs, photos, persons, things = [], [], [], []
     for record in progress(records, unit="photos"):
-        said, has_place = colours(record), is_read(record)
-        seen = coloured.get(stem_of(record), {})
+        seen = dict(coloured.get(stem_of(record), {}))
+        said, has_place = colours_of(seen.pop(DOG, None)), is_read(record)
+        if said is None:
+            said = colours(record)
         if not has_place and not said and not seen:
             continue
         try:
@@ -183,18 +207,17 @@ def measure(records, colours, is_read, coloured, second):
         for category, colour in seen.items():
             own_boxes = [x["box"] for x in objects if x["category"] == category]
             if len(own_boxes) == 1 and has_colour(category, own_boxes[0]):
-                things.append((colour, shares_of_shades(*place, own_boxes[0])))
+                shares = shares_of_shades(*place, own_boxes[0])
+                things.append((colour, category, shares))
         if not has_place:
             continue
         classes, lower = found["classes"][0], found["lower_classes"][0]
         values = values_of_place(*place, classes, lower, objects)
         photos.append((stem_of(record), record.captions, values))
-        if not record.captions:
-            continue
         values = [values_of_person(x, classes) for _, x in boxes[PERSON] if x.any()]
         if values:
-            said_of_persons = said_of(record.captions)
-            persons.append((said_of_persons, len(boxes[PERSON]), np.array(values)))
+            photo = stem_of(record), record.captions, len(boxes[PERSON])
+            persons.append((*photo, np.array(values)))
     return dogs, photos, persons, things
 
 
@@ -219,21 +242,27 @@ def fit(values, labels, decay):
     return np.append(weights, best[-1] - mean @ weights)
 
 
-def held_out_probabilities(values, labels, decay, folds, usable):
-    """Probabilities of each row by the regression over the folds without it.
+def held_out_probabilities(values, labels, decay, photos, usable):
+    """Probabilities of each row by regressions over the folds without its photo.
 
     Args:
         values, labels, decay: As in `fit`.
-        folds: int `(rows,)`, the fold of each row.
+        photos: int `(rows,)`, the photo of each row, counted from 0.
         usable: bool `(rows,)`, whether a row is learnt from.
+
+    Returns:
+        float `(rows,)`, by the mean logit of several foldings.
     """
     logits = np.zeros(len(values))
-    for fold in range(FOLDS):
-        others = folds != fold
-        learnt = others & usable
-        weights = fit(values[learnt], labels[learnt], decay)
-        logits[~others] = values[~others] @ weights[:-1] + weights[-1]
-    return expit(logits)
+    for folding in range(FOLDINGS):
+        order = np.random.default_rng(folding).permutation(photos.max() + 1)
+        folds = order[photos] % FOLDS
+        for fold in range(FOLDS):
+            others = folds != fold
+            learnt = others & usable
+            weights = fit(values[learnt], labels[learnt], decay)
+            logits[~others] += values[~others] @ weights[:-1] + weights[-1]
+    return expit(logits / FOLDINGS)
 
 
 def least_share(right):
@@ -264,22 +293,25 @@ def row_of(kind, word, of, train, held_out, options):
     return None
 
 
-def fitted_on(values, labels, decay, folds):
+def fitted_on(values, labels, decay, photos=None):
     """Fits a regression, and gives the probabilities of other photos.
 
     Args:
         values, labels: dict from bool, whether they are of the split train, to float
             `(rows, values)` and `(rows,)`; a label is NaN if nothing is learnt from it.
         decay: As in `fit`.
-        folds: int `(rows,)`, the fold of each row of train.
+        photos: int `(rows,)`, the photo of each row of train; `None`, if each row is
+            of another one.
 
     Returns:
         float16 weights, and a pair of probabilities: of the rows of train, each by the
         folds without it, and of the others.
     """
     usable = ~np.isnan(labels[True])
+    if photos is None:
+        photos = np.arange(len(usable))
     weights = fit(values[True][usable], labels[True][usable], decay).astype("float16")
-    crossed = held_out_probabilities(values[True], labels[True], decay, folds, usable)
+    crossed = held_out_probabilities(values[True], labels[True], decay, photos, usable)
     others = expit(values[False] @ weights[:-1].astype(float) + weights[-1])
     return weights, (crossed, others)
 
@@ -340,7 +372,7 @@ def main(arguments):
     for of_words, own in (
         colour_rows(dogs, options),
         thing_rows(things, options),
-        name_rows(persons, options),
+        name_rows(persons, seen, options),
         place_rows(photos, seen, options),
     ):
         rows += of_words
@@ -357,23 +389,26 @@ def colour_rows(dogs, options):
     """The rows of colours of dogs, and the weights of each."""
     rows, kept = [], {}
     values = {x: np.array([own for _, own in all_]) for x, all_ in dogs.items()}
-    folds = np.arange(len(values[True])) % FOLDS
-    for word in DOG_COLOURS:
-        shares = {
+    shares = {
+        word: {
             is_train: np.array(
-                [np.mean([is_called(word, x) for x in y]) for y, _ in all_]
+                [np.mean([is_called(word, x) for x in said]) for said, _ in all_]
             )
             for is_train, all_ in dogs.items()
         }
-        labels = {x: (own >= 0.5).astype(float) for x, own in shares.items()}
-        weights, probabilities = fitted_on(values, labels, COLOUR_DECAY, folds)
-        pairs = [
-            list(zip(p, shares[is_train] > 0, strict=True))
-            for is_train, p in zip((True, False), probabilities, strict=True)
-        ]
+        for word in DOG_COLOURS
+    }
+    probabilities = {}
+    for word in sorted(frozenset().union(*DOG_COLOURS.values())):
+        labels = {x: (own >= 0.5).astype(float) for x, own in shares[word].items()}
+        kept[word], probabilities[word] = fitted_on(values, labels, COLOUR_DECAY)
+    for word, colours in DOG_COLOURS.items():
+        pairs = []
+        for i, right in enumerate(shares[word].values()):
+            least = np.min([probabilities[x][i] for x in colours], axis=0)
+            pairs.append(list(zip(least, right > 0, strict=True)))
         if row := row_of(COLOUR, word, DOG, *pairs, options):
             rows.append(row)
-            kept[word] = weights
     return rows, kept
 
 
@@ -382,19 +417,18 @@ def thing_rows(things, options):
     rows, kept = [], {}
     for word in SAID:
         values = {
-            is_train: np.array([values_of_thing(x, word) for _, x in all_])
+            is_train: np.array([values_of_thing(x, word, of) for _, of, x in all_])
             for is_train, all_ in things.items()
         }
         labels = {
             is_train: np.array(
-                [np.nan if x == UNCLEAR else x == word for x, _ in all_], float
+                [np.nan if x == UNCLEAR else x == word for x, *_ in all_], float
             )
             for is_train, all_ in things.items()
         }
-        folds = np.arange(len(values[True])) % FOLDS
-        weights, probabilities = fitted_on(values, labels, THING_DECAY, folds)
+        weights, probabilities = fitted_on(values, labels, THING_DECAY)
         probabilities = [
-            p * [is_foremost(x, word) for _, x in things[is_train]]
+            p * [is_foremost(x, word) for *_, x in things[is_train]]
             for is_train, p in zip((True, False), probabilities, strict=True)
         ]
         pairs = pairs_of(probabilities, labels)
@@ -412,15 +446,19 @@ def pairs_of(probabilities, right):
     ]
 
 
-def name_rows(persons, options):
+def name_rows(persons, seen, options):
     """The rows of persons' names, and the weights of each."""
     rows, kept = [], {}
     for name, own_names in PERSON_NAMES.items():
-        values, labels, photo = {}, {}, {}
+        values, labels, photo, said = {}, {}, {}, {}
         for is_train, photos in persons.items():
+            said[is_train] = [
+                said_of(name, seen.get(stem, {}), captions)
+                for stem, captions, *_ in photos
+            ]
             of_split, photo[is_train] = [], []
-            for i, (said, _, of_persons) in enumerate(photos):
-                own, others = said[name]
+            for i, (*_, of_persons) in enumerate(photos):
+                own, others = said[is_train][i] or (0, 0)
                 label = np.nan  # of persons that may have several names
                 if own >= 2 and not others:
                     label = 1.0
@@ -428,18 +466,18 @@ def name_rows(persons, options):
                     label = 0.0
                 of_split += [label] * len(of_persons)
                 photo[is_train] += [i] * len(of_persons)
-            values[is_train] = np.concatenate([x for _, _, x in photos])
+            values[is_train] = np.concatenate([x for *_, x in photos])
             labels[is_train] = np.array(of_split)
         photo = {is_train: np.array(x) for is_train, x in photo.items()}
-        folds = photo[True] % FOLDS
-        weights, (crossed, other) = fitted_on(values, labels, PERSON_DECAY, folds)
+        weights, (crossed, other) = fitted_on(values, labels, PERSON_DECAY, photo[True])
         pairs = {name: [[], []], own_names.plural: [[], []]}
         for i_split, probabilities in enumerate((crossed, other)):
             is_train = i_split == 0
-            for i, (said, count, of_persons) in enumerate(persons[is_train]):
-                if len(of_persons) < count:
-                    continue  # as for captions, in which all have the name
-                own, others = said[name]
+            for i, (*_, count, of_persons) in enumerate(persons[is_train]):
+                # In captions, all persons have the name.
+                if said[is_train][i] is None or len(of_persons) < count:
+                    continue
+                own, others = said[is_train][i]
                 is_right = own >= max(1, others + (count > 1))
                 least = probabilities[photo[is_train] == i].min()
                 word = own_names.plural if count > 1 else name
@@ -468,7 +506,6 @@ def place_rows(photos, seen, options):
     """The rows of places, and the weights of each."""
     rows, kept = [], {}
     all_values = {x: np.array([own for *_, own in all_]) for x, all_ in photos.items()}
-    folds = np.arange(len(all_values[True])) % FOLDS
     for place, own_place in PLACES.items():
         values = {x: own[:, : own_place.inputs] for x, own in all_values.items()}
         right, labels = (
@@ -484,7 +521,7 @@ def place_rows(photos, seen, options):
             }
             for least in (1, 2)
         )
-        weights, probabilities = fitted_on(values, labels, PLACE_DECAY, folds)
+        weights, probabilities = fitted_on(values, labels, PLACE_DECAY)
         pairs = pairs_of(probabilities, right)
         if row := row_of(PLACE, place, "", *pairs, options):
             rows.append(row)

@@ -82,6 +82,8 @@ def test_captions_say_what_was_measured():
     # A general place is of persons and pets that the caption says nothing else of.
     outdoors = {"places": OUTDOORS}
     assert described("a dog", black, **outdoors) == "a black dog outdoors"
+    pair = "a person with a dog"
+    assert described(pair, detected("dog"), **outdoors) == f"{pair} outdoors"
     for caption in ("a bear", "a dog with a frisbee", "a person in a kitchen"):
         assert described(caption, detected("bear"), **outdoors) == caption
     huskies = [detected("dog", name="husky")] * 2
@@ -288,7 +290,14 @@ def test_things_of_one_colour_are_called_so():
     assert 0.9 <= probability < 1
     assert likely_thing_colour(*square, "pizza", box) is None
     assert likely_thing_colour(*square, "bus", [0.45, 0.45, 0.55, 0.55]) is None
-    image[32:48, 16:48] = (60, 110, 200)  # half red, half blue
+    image[16:48, 16:48] = (205, 205, 205)
+    bright = image.astype("float32"), square[1]
+    sink, suitcase = (
+        likely_thing_colour(*bright, x, box) for x in ("sink", "suitcase")
+    )
+    assert sink[0] == "white"
+    assert sink[1] > suitcase[1]  # of which fewer are white
+    image[16:32, 16:48], image[32:48, 16:48] = red, (60, 110, 200)
     two = image.astype("float32"), square[1]
     assert likely_thing_colour(*two, "bus", box) is None
 
@@ -302,7 +311,9 @@ def test_the_table_admits_what_is_probable_enough():
         assert not admits(row.kind, row.word, row.least - 0.01, row.of)
     assert not admits(COLOUR, "red", 1.0, DOG)
     assert not admits(COLOUR, "pink", 1.0, THING)
-    assert {x.word for x in rows if x.of == "dog"} <= {*DOG_COLOURS}
+    of_dogs = [x.word for x in rows if x.of == "dog"]
+    assert set(of_dogs) <= {*DOG_COLOURS}
+    assert {x for word in of_dogs for x in DOG_COLOURS[word]} <= {*np.load(FILE)}
     assert {x.word for x in rows if x.of == THING} <= {*SAID}
     classes = np.full(1000, 0.001)
     places = likely_places(*drawn(0, 0)[:2], classes, classes, [])

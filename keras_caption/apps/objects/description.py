@@ -134,7 +134,7 @@ def describe(
         if things and is_bare and _is_new(things[0]["name"], objects):
             name = things[0]["name"]
             insertions.append((f" and {_before(name)}", name, THING, things[0]))
-        takes_any = is_bare and named <= EVERYWHERE
+        takes_any = named <= EVERYWHERE
         places = [x for x in places if takes_any or not PLACES[x["name"]].is_general]
         places = [x for x in places if named <= (PLACES[x["name"]].of or named)]
         within = OF_FOOD.sub("", COUNTED.sub("", caption))

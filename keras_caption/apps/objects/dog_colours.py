@@ -15,7 +15,7 @@ from keras_caption.apps.objects.details import (
 )
 
 DOG = "dog"
-# What people say of dogs; the first one that is sure is said.
+# What people say of dogs, and the colours of such; the first one that is sure is said.
 DOG_COLOURS = {
     "black and white": frozenset({"black", "white"}),
     "black": frozenset({"black"}),
@@ -37,7 +37,8 @@ def likely_dog_colour(
     values = values_of(box_classes, shares)
     rows = {x.word: x for x in details() if (x.kind, x.of) == (COLOUR, DOG)}
     for word in filter(rows.__contains__, DOG_COLOURS):
-        if (probability := probability_of(word, values)) >= rows[word].least:
+        probability = min(probability_of(x, values) for x in DOG_COLOURS[word])
+        if probability >= rows[word].least:
             return word, probability
     return None
 

@@ -1,7 +1,7 @@
 """The colour of a thing, from the colours of pixels in and around its box.
 
 Logistic regressions, see `keras_caption.apps.objects.details`, over shares of each
-colour and of others.
+colour and of others, and over the thing's category.
 """
 
 from typing import Any
@@ -15,10 +15,11 @@ from keras_caption.apps.objects.object_colours import COLOURS, shares_near
 THING = "thing"  # of rows of the table
 # Categories of things that have a colour in common with the regressions.
 _NAMES = """
-car motorcycle bus train truck boat fire_hydrant bench backpack umbrella handbag
-suitcase surfboard chair couch
+bicycle car motorcycle airplane bus train truck boat fire_hydrant bench backpack
+umbrella handbag suitcase frisbee surfboard chair couch toilet oven sink refrigerator
+teddy_bear
 """
-THINGS = frozenset(name.replace("_", " ") for name in _NAMES.split())
+THINGS = tuple(name.replace("_", " ") for name in _NAMES.split())
 # What people call a colour, of those that are measured; the first seven are bright.
 SHADES = {
     "red": ("red",),
@@ -34,7 +35,7 @@ SHADES = {
     "brown": ("brown", "tan"),
 }
 BRIGHT = tuple(SHADES)[:7]
-SAID = ("red", "white")  # others were right too rarely
+SAID = ("red", "white", "blue")  # others were right too rarely
 # Parts of a box, as shares of its width and height; the last is what is around it.
 PARTS = (0.3, 0.55, 0.8, 1.0, None)
 MORE = 2.0  # times as much of a colour as of any other bright one
@@ -63,7 +64,7 @@ def likely_thing_colour(
     found = []
     for row in details():
         if (row.kind, row.of) == (COLOUR, THING):
-            values = values_of(shares, row.word)
+            values = values_of(shares, row.word, category)
             probability = probability_of(f"{row.word} {THING}", values)
             if probability >= row.least and is_foremost(shares, row.word):
                 found.append((row.word, probability))
@@ -110,17 +111,19 @@ def is_foremost(shares: Float[np.ndarray, "5 11"], colour: str) -> bool:
 
 
 def values_of(
-    shares: Float[np.ndarray, "5 11"], colour: str
-) -> Float[np.ndarray, "14"]:
-    """What tells whether a thing has a colour.
+    shares: Float[np.ndarray, "5 11"], colour: str, category: str
+) -> Float[np.ndarray, "37"]:
+    """What tells whether a thing has a colour: shares of colours, and its category.
 
     Args:
         shares: float `(5, 11)`, see `shares_of_shades`.
         colour: str, one of `SHADES`.
+        category: str, one of `THINGS`. A sink is white rather than a bus.
     """
     names = tuple(SHADES)
     others = shares[2, [names.index(x) for x in BRIGHT if x != colour]]
     dark, light = (shares[1:3, names.index(x)] for x in ("black", "white"))
     plain = [shares[2, names.index(x)] for x in ("grey", "brown", "orange")]
     own = shares[:, names.index(colour)]
-    return np.sqrt([*own, others.sum(), others.max(), *dark, *light, *plain])
+    measured = np.sqrt([*own, others.sum(), others.max(), *dark, *light, *plain])
+    return np.append(measured, [name == category for name in THINGS])
