@@ -11,7 +11,12 @@ from keras_caption.apps.objects.added_details import add_details
 from keras_caption.apps.objects.coloured_objects import shares_of_colours as in_graphs
 from keras_caption.apps.objects.description import article, describe, plural
 from keras_caption.apps.objects.details import COLOUR, admits, details
-from keras_caption.apps.objects.dog_colours import DOG, DOG_COLOURS, is_called
+from keras_caption.apps.objects.dog_colours import (
+    DOG,
+    DOG_COLOURS,
+    is_called,
+    likely_dog_colour,
+)
 from keras_caption.apps.objects.object_colours import (
     COLOURS,
     pixel_shares,
@@ -335,11 +340,11 @@ def test_people_say_colours_and_places_in_other_words():
     assert is_at("outdoors", [park, room]) is is_at("indoors", ["A man.", room]) is None
 
 
-def typical_of(*words):
+def typical_of(*words, strength=1.0):
     """Probabilities of classes that are typical of what regressions have learnt."""
     weights = np.load(FILE)
     logits = sum(weights[x].astype("float64")[:1000] for x in words)
-    classes = np.exp(logits / logits.std())
+    classes = np.exp(strength * logits / logits.std())
     return classes / classes.sum()
 
 
@@ -347,6 +352,18 @@ def seen_as(*words, **others):
     """What a second opinion sees in a typical photo and in its lower half."""
     classes = typical_of(*words)
     return {"classes": classes, "lower_classes": classes, **others}
+
+
+def test_each_of_several_dogs_has_to_be_surer():
+    found = []
+    for strength in np.linspace(0, 1, 21):
+        dog = typical_of("brown", strength=strength), np.full(16, 1 / 16)
+        alone, several = likely_dog_colour(*dog), likely_dog_colour(*dog, several=True)
+        assert several is None or several == alone
+        found.append((alone is not None, several is not None))
+    assert found[0] == (False, False)
+    assert (True, False) in found
+    assert found[-1] == (True, True)
 
 
 def test_a_prediction_gets_what_its_photo_shows():
@@ -399,29 +416,31 @@ def test_a_prediction_gets_what_its_photo_shows():
 
 def test_a_person_has_a_name_where_it_is_sure():
     image, extent, box = drawn((110, 70, 40), (60, 140, 60))
-    [row] = (x for x in details() if x.word == "children")
+    [row] = (x for x in details() if x.word == "child")
     weights = np.load(FILE)["child"].astype("float64")[:2000].reshape(2, 1000)
 
-    def caption_of(times):
-        """The caption of two persons with classes that are typical of children."""
+    def caption_of(times, text="a person", count=1):
+        """The caption of persons with classes that are typical of children."""
         classes, typical = np.exp(times * weights / weights.std())
         classes, typical = classes / classes.sum(), typical / typical.sum()
-        caption = Prediction("two people", best=[("two people", -1.0)])
-        caption.objects = [{"category": "person", "score": 0.9, "box": box}] * 2
-        caption.objects = [{**x} for x in caption.objects]
-        boxes = np.stack([classes, classes, np.zeros(1000)])
+        caption = Prediction(text, best=[(text, -1.0)])
+        person = {"category": "person", "score": 0.9, "box": box}
+        caption.objects = [{**person} for _ in range(count)]
+        boxes = np.stack([classes] * count + [np.zeros(1000)])
         caption.inputs = {"classes": typical, "lower_classes": typical}
         caption.inputs["box_classes"] = boxes
         add_details(caption, {"images": image, "extents": extent}, Decoding())
         return caption
 
     caption = caption_of(1.0)
-    assert caption.text.startswith("two children")
+    assert caption.text.startswith("a child")
     [name] = (x for x in caption.links if x["kind"] == "name")
     json.dumps(caption.links)
-    assert (name["word"], name["boxes"]) == ("children", [box, box])
+    assert (name["word"], name["boxes"]) == ("child", [box])
     assert name["probability"] >= row.least
-    assert caption_of(-1.0).text.startswith("two people")
+    assert caption_of(-1.0).text.startswith("a person")
+    assert "children" not in {x.word for x in details()}  # too few of them were right
+    assert caption_of(1.0, "two people", 2).text.startswith("two people")
 
 
 def test_where_nothing_is_detected_a_second_opinion_names_what_it_sees():

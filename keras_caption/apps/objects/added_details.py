@@ -1,3 +1,4 @@
+import collections
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -132,17 +133,17 @@ def add_to_objects(
         box_classes, classes: See `keras_caption.objects.SecondOpinion`.
         photo: dict as in `add_details`; `None` if it has no colours.
     """
-    persons = [x for x in objects if x["category"] == PERSON]
+    counts = collections.Counter(x["category"] for x in objects)
     for found, own in zip(objects, box_classes, strict=False):
         if not own.any():  # it was not classified
             continue
         if found["category"] == PERSON:
-            sure, key = likely_person_name(own, classes, len(persons) > 1), "name"
+            sure, key = likely_person_name(own, classes, counts[PERSON] > 1), "name"
         elif photo is None:
             continue
         elif found["category"] == DOG:
             shares = pixel_shares(photo["images"], photo["extents"], found["box"])
-            sure, key = likely_dog_colour(own, shares), "colour"
+            sure, key = likely_dog_colour(own, shares, counts[DOG] > 1), "colour"
         else:
             place = photo["images"], photo["extents"]
             category, box = found["category"], found["box"]

@@ -22,10 +22,14 @@ DOG_COLOURS = {
     "brown": frozenset({"brown"}),
     "white": frozenset({"white"}),
 }
+# Least probability for each of several dogs, of which a box may show another as well.
+OF_SEVERAL = 0.75
 
 
 def likely_dog_colour(
-    box_classes: Float[np.ndarray, "1000"], shares: Float[np.ndarray, "16"]
+    box_classes: Float[np.ndarray, "1000"],
+    shares: Float[np.ndarray, "16"],
+    several: bool = False,
 ) -> tuple[str, float] | None:
     """The colour of a dog and its probability, or `None` if none is sure.
 
@@ -33,12 +37,13 @@ def likely_dog_colour(
         box_classes: float `(1000,)`, probabilities of ImageNet's classes in its box.
         shares: float `(16,)`, see `pixel_shares` of
             `keras_caption.apps.objects.object_colours`.
+        several: bool, whether the photo has more dogs. All have to be surer then.
     """
     values = values_of(box_classes, shares)
     rows = {x.word: x for x in details() if (x.kind, x.of) == (COLOUR, DOG)}
     for word in filter(rows.__contains__, DOG_COLOURS):
         probability = min(probability_of(x, values) for x in DOG_COLOURS[word])
-        if probability >= rows[word].least:
+        if probability >= max(rows[word].least, OF_SEVERAL if several else 0.0):
             return word, probability
     return None
 
