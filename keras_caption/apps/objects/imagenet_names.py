@@ -30,7 +30,7 @@ class ImageNetName(NamedTuple):
         kind: str, `"animal"`, `"vehicle"`, `"food"`, `"thing"` or `"place"`.
         classes: tuple of int, indices of ImageNet's classes.
         least: float, least probability at which a detected object has the name, fitted
-            by experiments/finer_names.py; infinity of names that none has.
+            as docs/results/photos.md says; infinity of names that none has.
     """
 
     name: str
