@@ -273,6 +273,26 @@ def least_share(right):
     return (centre - DEVIATIONS * width) / (1 + variance / count)
 
 
+def least_of(pairs, steps, few):
+    """The least probability of which enough are right, and whether each of such is.
+
+    Args:
+        pairs: Sequence of pairs of a probability and whether a word is right.
+        steps: Probabilities to try, in ascending order.
+        few: int, number of pairs with fewer of which there is none.
+
+    Returns:
+        A pair of float and a list of bool, or `None`.
+    """
+    for least in steps:
+        right = [is_right for p, is_right in pairs if p >= least]
+        if len(right) < few:
+            return None
+        if least_share(right) >= RIGHT:
+            return float(least), right
+    return None
+
+
 def row_of(kind, word, of, train, held_out, options):
     """The row of a word, or `None` if too few of those said are right.
 
@@ -280,17 +300,15 @@ def row_of(kind, word, of, train, held_out, options):
         train, held_out: Sequences of pairs of a probability and whether the word is
             right.
     """
-    for least in np.linspace(0.5, 1, options.steps, endpoint=False):
-        right = [is_right for p, is_right in train if p >= least]
-        if len(right) < options.few:
-            return None
-        if least_share(right) >= RIGHT:
-            others = [is_right for p, is_right in held_out if p >= least]
-            shares = [float(np.mean(x)) if x else 0.0 for x in (right, others)]
-            first, second = (round(x, 3) for x in shares)
-            least = round(least, 3)
-            return [kind, word, of, least, len(right), first, len(others), second]
-    return None
+    steps = np.linspace(0.5, 1, options.steps, endpoint=False)
+    found = least_of(train, steps, options.few)
+    if found is None:
+        return None
+    least, right = found
+    others = [is_right for p, is_right in held_out if p >= least]
+    shares = [float(np.mean(x)) if x else 0.0 for x in (right, others)]
+    first, second = (round(x, 3) for x in shares)
+    return [kind, word, of, round(least, 3), len(right), first, len(others), second]
 
 
 def fitted_on(values, labels, decay, photos=None):
@@ -398,10 +416,10 @@ def colour_rows(dogs, options):
         }
         for word in DOG_COLOURS
     }
-    probabilities = {}
+    weights, probabilities = {}, {}
     for word in sorted(frozenset().union(*DOG_COLOURS.values())):
         labels = {x: (own >= 0.5).astype(float) for x, own in shares[word].items()}
-        kept[word], probabilities[word] = fitted_on(values, labels, COLOUR_DECAY)
+        weights[word], probabilities[word] = fitted_on(values, labels, COLOUR_DECAY)
     for word, colours in DOG_COLOURS.items():
         pairs = []
         for i, right in enumerate(shares[word].values()):
@@ -409,6 +427,7 @@ def colour_rows(dogs, options):
             pairs.append(list(zip(least, right > 0, strict=True)))
         if row := row_of(COLOUR, word, DOG, *pairs, options):
             rows.append(row)
+            kept |= {x: weights[x] for x in colours}
     return rows, kept
 
 

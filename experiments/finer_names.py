@@ -22,7 +22,7 @@ import csv
 
 import numpy as np
 
-from experiments.details import RIGHT, UNCLEAR, least_share
+from experiments.details import UNCLEAR, least_of
 from keras_caption.apps.objects.imagenet_names import TABLE, imagenet_names
 from keras_caption.base.atomic import replacing
 from keras_caption.commands.command_line import Parser, start
@@ -45,22 +45,19 @@ def main(arguments):
     with open(options.seen, newline="", encoding="utf-8") as file:
         seen = [x for x in csv.DictReader(file) if x["seen"] != UNCLEAR]
     least, rows = fit(seen)
-    for title, of_fold in (
-        ("all, cross-validated", lambda fold: fit(without(fold, seen))[0]),
-        (f"all from {SUPPOSED} on", lambda _: collections.defaultdict(supposed)),
+    for title, fitted in (
+        ("all, cross-validated", lambda others: fit(others)[0]),
+        (f"all from {SUPPOSED} on", lambda _: dict.fromkeys(least, SUPPOSED)),
     ):
         right = [
             is_right
             for fold in range(FOLDS)
-            for is_right in called(within(fold, seen), of_fold(fold))
+            for own, others in [divided(seen, fold)]
+            for is_right in called(own, fitted(others))
         ]
         rows.append([title, len(seen), "", len(right), percent(right)])
     print(markdown_table(HEADER, rows))
     write(least, options.output)
-
-
-def supposed():
-    return SUPPOSED
 
 
 def fit(seen):
@@ -76,10 +73,9 @@ def fit(seen):
     least, rows, doubted = {}, [], 0
     for name in kinds:
         looks = by_name[name]
-        found = least_of(looks)
-        if found is not None:
+        if found := least_of(looks, STEPS, FEW):
             least[name] = found[0]
-            rows.append([name, len(looks), *found])
+            rows.append(row_of(name, looks, *found))
         elif len(looks) >= DOUBTED and np.mean([x for _, x in looks]) < 0.5:
             least[name] = None
             doubted += len(looks)
@@ -87,24 +83,17 @@ def fit(seen):
             by_kind[kinds[name]] += looks
     rows.sort(key=lambda row: -row[1])
     for kind in sorted({*kinds.values()}):
-        found = least_of(by_kind[kind], OF_KINDS)
-        if found is not None:
-            rows.append([f"other names: {kind}", len(by_kind[kind]), *found])
+        if found := least_of(by_kind[kind], OF_KINDS, FEW):
+            rows.append(row_of(f"other names: {kind}", by_kind[kind], *found))
         for name, own in kinds.items():
             if own == kind and name not in least:
                 least[name] = found[0] if found else SUPPOSED
     return least, [*rows, ["never said", doubted, "", 0, ""]]
 
 
-def least_of(looks, steps=STEPS):
-    """The least probability, how many objects have it, and the share that is right."""
-    for least in steps:
-        right = [is_right for p, is_right in looks if p >= least]
-        if len(right) < FEW:
-            return None
-        if least_share(right) >= RIGHT:
-            return float(least), len(right), percent(right)
-    return None
+def row_of(title, looks, least, right):
+    """A row of `HEADER`, see `least_of`."""
+    return [title, len(looks), least, len(right), percent(right)]
 
 
 def called(seen, least):
@@ -119,16 +108,11 @@ def called(seen, least):
     return [min(own)[1] for own in names.values()]
 
 
-def within(fold, seen):
-    """What was seen in the photos of a fold."""
-    photos = sorted({row["photo"] for row in seen})[fold::FOLDS]
-    return [row for row in seen if row["photo"] in {*photos}]
-
-
-def without(fold, seen):
-    """What was seen in the photos of the other folds."""
-    own = {row["photo"] for row in within(fold, seen)}
-    return [row for row in seen if row["photo"] not in own]
+def divided(seen, fold):
+    """What was seen in the photos of a fold, and in the others."""
+    photos = {*sorted({row["photo"] for row in seen})[fold::FOLDS]}
+    own = [row for row in seen if row["photo"] in photos]
+    return own, [row for row in seen if row["photo"] not in photos]
 
 
 def percent(right):
