@@ -38,7 +38,7 @@ from keras_caption.features import read_photo
 
 COLUMNS = 7
 WIDTH = 18.6  # inches
-PHOTO, TEXT = 2.0, 0.95  # inches of height, of a photo and of what stands below it
+PHOTO, TEXT = 2.0, 1.1  # inches of height, of a photo and of what stands below it
 LINE = 25  # characters of a caption
 NO_CAPTION = "nothing detected: no caption"
 FRAME = "#ffd60a"
