@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keras_caption.apps.objects.actions import Action, likely_actions
 from keras_caption.apps.objects.black_and_white import is_black_and_white
 from keras_caption.apps.objects.description import (
     Link,
@@ -62,11 +63,13 @@ def add_details(
         name_photo(caption, places, options)
         return
     is_grey = is_black_and_white(photo["images"], photo["extents"])
+    actions = None
     if classes is not None:
         of_boxes = caption.inputs["box_classes"]
+        actions = likely_actions(caption.objects, of_boxes)
         add_to_objects(caption.objects, of_boxes, classes, None if is_grey else photo)
     things = [x for x in caption.things if x["kind"] != SCENE]
-    known = caption.objects, places, things, is_grey
+    known = caption.objects, places, things, is_grey, actions
     described = [
         (describe_within(options, text, *known), score) for text, score in caption.best
     ]
@@ -84,16 +87,20 @@ def describe_within(
     places: Sequence[dict[str, Any]],
     things: Sequence[dict[str, Any]],
     is_grey: bool,
+    actions: Sequence[Action] | None,
 ) -> tuple[str, list[Link]]:
     """`describe` with as many details as the options' texts leave.
 
     Args:
         options: As in `add_details`.
-        caption, objects, places, things: As in `describe`.
+        caption, objects, places, things, actions: As in `describe`.
         is_grey: bool, `is_black_and_white` of `describe`.
     """
     plain = [{key: x[key] for key in ("category", "score", "box")} for x in objects]
-    all_known = (objects, plain), (places, ()), (things, ()), (is_grey, False)
+    all_known = (
+        *((objects, plain), (places, ()), (things, ())),
+        *((is_grey, False), (actions, None)),
+    )
     for known in itertools.product(*all_known):
         described = describe(caption, *known)
         if follows(options, described[0]):

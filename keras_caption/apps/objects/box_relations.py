@@ -6,14 +6,7 @@ of shapes that are broadcast together.
 
 from keras import ops
 
-MARGIN = 0.02  # tolerance of contact, as a fraction of the image's sides
-
-
-def above(a, b):
-    """A rests on B: its center is above B, and its lower edge is within B."""
-    middle = (a["x1"] + a["x2"]) / 2
-    is_above = (middle >= b["x1"]) & (middle <= b["x2"])
-    return is_above & (a["y2"] >= b["y1"]) & (a["y2"] <= b["y2"] + MARGIN)
+from keras_caption.apps.objects.box_contact import above, touching
 
 
 def inside(a, b):
@@ -33,10 +26,6 @@ def part_of(a, b, places):
 
 def around(a, b):
     return inside(b, a)
-
-
-def touching(a, b):
-    return (overlap(a, b, "x") >= -MARGIN) & (overlap(a, b, "y") >= -MARGIN)
 
 
 def beside(a, b):

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from keras_caption.apps.objects.actions import Action
+from keras_caption.apps.objects.box_contact import above, corners_of
 from keras_caption.apps.objects.evidence_table import implied_words
 from keras_caption.apps.objects.object_words import (
     NOUN,
@@ -22,6 +24,10 @@ from keras_caption.apps.objects.person_names import PERSON, PERSON_NAMES
 from keras_caption.apps.objects.place_words import PLACE_WORDS
 from keras_caption.apps.objects.places import ON_TABLES, PLACES
 from keras_caption.apps.objects.suppression import Suppression
+from keras_caption.apps.objects.sure_actions import (
+    probability_of_verb,
+    with_sure_actions,
+)
 
 # Kinds of links.
 OBJECT, NAME, COLOUR, RELATION, PLACE, THING = (
@@ -90,6 +96,7 @@ def describe(
     places: Sequence[Mapping[str, Any]] = (),
     things: Sequence[Mapping[str, Any]] = (),
     is_black_and_white: bool = False,
+    actions: Sequence[Action] | None = None,
 ) -> tuple[str, list[Link]]:
     """Inserts what was measured of a photo into its caption.
 
@@ -100,7 +107,8 @@ def describe(
     "pizzas". "A group of people" alone, of 8 or more that are detected, becomes "many
     people". "In the water and a boat" becomes "in the water with a boat". A caption of
     one kind of object that has no place gets a thing and a place. "A table with a cup"
-    becomes "a cup on a table". Words that captions of COCO's objects do not have, such
+    becomes "a cup on a table". "Sitting at a table" becomes "at a table" if it is not
+    sure. Words that captions of COCO's objects do not have, such
     as those of another language, stay as they are, and nothing is added to such a
     caption.
 
@@ -115,6 +123,9 @@ def describe(
         things: Sequence of dict of `name` and `probability`. The first one counts.
         is_black_and_white: bool, whether the photo has no colours. A caption that is no
             sentence begins with that.
+        actions: What is surely done, see
+            `keras_caption.apps.objects.actions.likely_actions`; `None` if it is unknown
+            what is, which changes nothing.
 
     Returns:
         str, and a list of dict of each content word, in their order: `word`; `start`,
@@ -123,6 +134,8 @@ def describe(
         what admits the word; and `boxes`, list of the boxes that do. A word of the
         whole photo has no boxes, and a word that nothing is known of no link.
     """
+    if actions is not None:
+        caption = with_sure_actions(caption, actions)
     others, nouns = PATTERN.subn(" ", caption)
     known = nouns and (FUNCTION | NAMED_PLACES).issuperset(others.split())
     if known:
@@ -149,7 +162,8 @@ def describe(
         text += before
         added.append(_link(word, len(text), kind, [], [measured["probability"]]))
         text += word
-    return text, sorted(links_of(text, objects) + added, key=lambda x: x["start"])
+    links = links_of(text, objects, actions or ()) + added
+    return text, sorted(links, key=lambda x: x["start"])
 
 
 def name_of(thing: Mapping[str, Any]) -> tuple[str, list[Link]]:
@@ -218,18 +232,15 @@ def _on_top(caption, objects):
     match = ON_TOP.fullmatch(caption)
     if not match or {*match["above"].split()} & (RELATIONS - {"with"}):
         return caption
-    tables = [x["box"] for x in objects if x["category"] == "dining table"]
-    above = {x for _, x in mentions(match["above"])}
-    boxes = [x["box"] for x in objects if x["category"] in above]
-    if not above <= ON_TABLES or not all(_stands_on(x, tables) for x in boxes):
+    named = {x for _, x in mentions(match["above"])}
+    tables, boxes = (
+        [corners_of(x["box"]) for x in objects if x["category"] in categories]
+        for categories in (["dining table"], named)
+    )
+    on_top = all(any(above(x, table) for table in tables) for x in boxes)
+    if not named <= ON_TABLES or not on_top:
         return caption
     return f"{match['above']} on {match['under']}"
-
-
-def _stands_on(box, others):
-    """Whether the middle of the lower side of a box is within one of others."""
-    x, y = (box[0] + box[2]) / 2, box[3]
-    return any(x1 <= x <= x2 and y1 <= y <= y2 for x1, y1, x2, y2 in others)
 
 
 def _with_measured(caption, objects):
@@ -305,11 +316,15 @@ def _is_new(name, objects):
 # === Links ===
 
 
-def links_of(text: str, objects: Sequence[Mapping[str, Any]]) -> list[Link]:
+def links_of(
+    text: str,
+    objects: Sequence[Mapping[str, Any]],
+    actions: Sequence[Action] = (),
+) -> list[Link]:
     """Links the words of a caption to the objects that admit them.
 
     Args:
-        text, objects: The text and the argument of `describe`.
+        text, objects, actions: The text and the arguments of `describe`.
 
     Returns:
         List of dict, see `describe`; of places, those that objects imply.
@@ -336,6 +351,7 @@ def links_of(text: str, objects: Sequence[Mapping[str, Any]]) -> list[Link]:
             if own := [*before[-1:], *after[:1]]:
                 boxes = [box for x in own for box in x["boxes"]]
                 shares = [x["probability"] for x in own]
+                shares += probability_of_verb(word, actions)
                 links.append(_link(word, start, RELATION, boxes, shares))
     return sorted(links, key=lambda x: x["start"])
 

@@ -2,19 +2,22 @@
 
 For each word, the table, `details.csv`, has the least probability at which 90 % or more
 are right of those said; `details.npz` has the weights of the logistic regressions that
-give these probabilities. docs/results/photos.md says how both were fitted.
+give these probabilities. `actions.csv` and `actions.npz` have the same of what persons
+and animals do. docs/results/photos.md says how all were fitted.
 """
 
 import csv
 import functools
 import importlib.resources
+import io
 import math
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-COLOUR, NAME, PLACE = "colour", "name", "place"
+COLOUR, NAME, PLACE, ACTION = "colour", "name", "place", "action"
+FILES = ("details", "actions")
 LEAST = 1e-12  # of a probability, before its logarithm
 
 
@@ -22,10 +25,11 @@ class Detail(NamedTuple):
     """A row of the table.
 
     Attributes:
-        kind: str, `"colour"`, `"name"` or `"place"`.
+        kind: str, `"colour"`, `"name"`, `"place"` or `"action"`.
         word: str, what is said.
-        of: str, the category of the objects that may have a colour or name, or
-            `"thing"`, see `keras_caption.apps.objects.thing_colours`; empty for a
+        of: str, the category of the objects that may have a colour or name, or do
+            something; or `"thing"` or `"animal"`, see
+            `keras_caption.apps.objects.thing_colours` and `actions`; empty for a
             place.
         least: float, least probability.
         said: int, number of photos, of those that it was fitted on, in which the
@@ -46,11 +50,13 @@ class Detail(NamedTuple):
 
 @functools.cache
 def details() -> tuple[Detail, ...]:
-    """The rows of the table."""
-    file = importlib.resources.files("keras_caption.apps.objects") / "details.csv"
-    rows = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
+    """The rows of the tables."""
     kinds = Detail.__annotations__
-    return tuple(Detail(**{key: kinds[key](row[key]) for key in kinds}) for row in rows)
+    return tuple(
+        Detail(**{key: kinds[key](row[key]) for key in kinds})
+        for name in FILES
+        for row in csv.DictReader(_file(f"{name}.csv").read_text("utf-8").splitlines())
+    )
 
 
 def admits(kind: str, word: str, probability: float, of: str = "") -> bool:
@@ -90,7 +96,14 @@ def class_logits(
 
 @functools.cache
 def _weights():
-    """From each word of the file to its weights and, last, its bias."""
-    file = importlib.resources.files("keras_caption.apps.objects") / "details.npz"
-    with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
-        return {name: arrays[name].astype("float32") for name in arrays.files}
+    """From each word of the files to its weights and, last, its bias."""
+    weights = {}
+    for name in FILES:
+        content = io.BytesIO(_file(f"{name}.npz").read_bytes())
+        with np.load(content, allow_pickle=False) as arrays:
+            weights |= {x: arrays[x].astype("float32") for x in arrays.files}
+    return weights
+
+
+def _file(name):
+    return importlib.resources.files("keras_caption.apps.objects") / name
