@@ -32,10 +32,11 @@ def objects_of(*pairs):
             "a person is sitting on a couch with a dog",
             "a person with a couch and a dog",
         ),
-        ("two people are on top of a bench", "two people with a bench"),
+        ("two people are on top of a park bench", "two people with a park bench"),
         ("a person is sitting on top of a bed", "a person is on top of a bed"),
         ("a person is sitting in a kitchen", "a person is in a kitchen"),
         ("a person is sitting next to a dog", "a person next to a dog"),
+        ("a person is sitting at a desk", "a person is at a desk"),
         ("a person riding a horse", "a person with a horse"),
         (
             "people are on motorcycles in the snow",
@@ -86,6 +87,10 @@ def test_what_boxes_tell_is_said_without_more():
     ):
         assert with_sure_actions(caption, []) == caption
         assert describe(caption, [], actions=None)[0] == caption
+    on_desk = "a person is on top of a desk with a cup"
+    assert with_sure_actions(on_desk, []) == "a person is at a desk with a cup"
+    on_desk, sits = "a person is sitting on a desk", Action("sitting", "person", "", 1)
+    assert with_sure_actions(on_desk, [sits]) == "a person is sitting at a desk"
 
 
 def test_who_may_do_something_lies_so():

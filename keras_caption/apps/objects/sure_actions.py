@@ -24,14 +24,15 @@ SPORTS = {
 VERBS = (SITTING, RIDING, STANDING, *SPORTS)
 # Seats that a person who does not sit there is seldom on. On a bed, people lie.
 SAT_ON = ("chair", "couch", "bench")
-WAVE = " a wave"
+WAVE, DESK = " a wave", " a desk"
 ON = (" on top of", " on")
 NOUN = PATTERN.pattern
 CLAIM = re.compile(
     rf"(?P<who>{NOUN})(?P<be> (?:is|are))?"
     rf"(?:(?P<verb> (?:{'|'.join(VERBS)}))(?P<wave>{WAVE})?(?P<where> (?:on top of|on|"
     r"at|in|down))?|(?P<on> (?:on top of|on)))(?!\S)"
-    rf"(?:(?= (?:\w+ )?(?:(?:group|couple|pair|bunch) of )?(?P<what>{NOUN})(?!\S)))?"
+    r"(?:(?= (?:\w+ )?(?:(?:group|couple|pair|bunch) of |park )?"
+    rf"(?P<what>{NOUN})(?!\S)))?"
 )
 
 
@@ -40,6 +41,7 @@ def with_sure_actions(caption: str, actions: Sequence[Action]) -> str:
 
     Persons who may not sit at a table are "at a table", and those who may not sit on a
     bench, or ride a horse, "with" it. Animals that may not stand are only there.
+    Nobody is "on a desk".
 
     Args:
         caption: str.
@@ -48,29 +50,27 @@ def with_sure_actions(caption: str, actions: Sequence[Action]) -> str:
     sure = {x[:3] for x in actions}
 
     def said(match):
-        category, verb = category_of(match["who"]), (match["verb"] or "").strip()
-        what = category_of(match["what"]) if match["what"] else ""
-        where = match["where"] or match["on"] or ""
-        ridden = SPORTS.get(verb) or (match["wave"] and "surfboard") or what
-        if verb == STANDING and category in ANIMALS:
-            action = STANDING, category, ""
-            weaker = match["who"] + where
+        """What stands in place of a claim."""
+        who, be, verb, wave, where, on, what = (x or "" for x in match.groups())
+        category, where = category_of(who), where or on
+        at_desk = where in ON and match.string.startswith(DESK, match.end())
+        what = category_of(what) if what else ""
+        ridden = SPORTS.get(verb.strip()) or (wave and "surfboard") or what
+        if verb.strip() == STANDING and category in ANIMALS:
+            action, weaker = (STANDING, category, ""), where
         elif category != PERSON:
             return match[0]
-        elif verb in (RIDING, *SPORTS) or (where in ON and what in RIDDEN):
-            action = RIDING, PERSON, ridden
-            is_next = what == ridden and (verb == RIDING or where in ON)
-            weaker = match["who"] + (" with" if is_next else where)
-        elif verb == SITTING or (where in ON and what in SAT_ON):
-            action = SITTING, PERSON, what
-            if where in ON and what in SAT_ON:
-                weaker = f"{match['who']} with"
-            else:
-                be = match["be"] if where else None
-                weaker = match["who"] + (be or "") + where
+        elif verb.strip() in (RIDING, *SPORTS) or (where in ON and what in RIDDEN):
+            is_next = what == ridden and (verb.strip() == RIDING or where in ON)
+            action, weaker = (RIDING, PERSON, ridden), " with" if is_next else where
+        elif where in ON and what in SAT_ON:
+            action, weaker = (SITTING, PERSON, what), " with"
+        elif verb.strip() == SITTING or at_desk:
+            where = " at" if at_desk else where
+            action, weaker = (SITTING, PERSON, what), where and be + where
         else:
             return match[0]
-        return match[0] if action in sure else weaker
+        return who + (be + verb + wave + where if action in sure else weaker)
 
     weaker = CLAIM.sub(said, caption)
     if weaker == caption:
