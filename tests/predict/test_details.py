@@ -35,6 +35,7 @@ from keras_caption.predict import Prediction
 FILE = importlib.resources.files("keras_caption.apps.objects") / "details.npz"
 GRASS = [{"name": "grass", "phrase": "on grass", "probability": 0.95}]
 OUTDOORS = [{"name": "outdoors", "phrase": "outdoors", "probability": 0.97}]
+INDOORS = [{"name": "indoors", "phrase": "indoors", "probability": 0.97}]
 LEFT, RIGHT = [0.0, 0.0, 0.5, 1.0], [0.4, 0.0, 1.0, 1.0]
 SWING = [{"name": "swing", "kind": "thing", "probability": 0.7}]
 
@@ -90,6 +91,10 @@ def test_captions_say_what_was_measured():
     assert described("a dog", black, **outdoors) == "a black dog outdoors"
     pair = "a person with a dog"
     assert described(pair, detected("dog"), **outdoors) == f"{pair} outdoors"
+    meal, indoors = "a person with a pizza", {"places": INDOORS}
+    assert described(meal, detected("pizza"), **outdoors) == meal
+    assert described(meal, detected("pizza"), **indoors) == f"{meal} indoors"
+    assert described("a pizza", detected("pizza"), **indoors) == "a pizza"
     for caption in ("a bear", "a dog with a frisbee", "a person in a kitchen"):
         assert described(caption, detected("bear"), **outdoors) == caption
     huskies = [detected("dog", name="husky")] * 2

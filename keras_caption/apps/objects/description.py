@@ -22,7 +22,7 @@ from keras_caption.apps.objects.object_words import (
 )
 from keras_caption.apps.objects.person_names import PERSON, PERSON_NAMES
 from keras_caption.apps.objects.place_words import PLACE_WORDS
-from keras_caption.apps.objects.places import ON_TABLES, PLACES
+from keras_caption.apps.objects.places import EVERYWHERE, ON_TABLES, PLACES
 from keras_caption.apps.objects.suppression import Suppression
 from keras_caption.apps.objects.sure_actions import (
     probability_of_verb,
@@ -82,8 +82,6 @@ NAMED_PLACES = {*implied_words(), *(word for x in PLACE_WORDS for word in x)}
 BARE = re.compile(rf"(?:{COUNTED.pattern} |(?:{DETERMINERS}) )(?:{PATTERN.pattern})")
 # A table that a caption names before what is on it.
 ON_TOP = re.compile(r"(?P<under>a (?:dining )?table) with (?P<above>.+)")
-# What is both indoors and outdoors: of others, a place as general says nothing.
-EVERYWHERE = {"person", "cat", "dog"}
 ARTICLE = re.compile("^an? ")
 PICTURE = "black and white picture"
 IS_PLURAL = re.compile("(?<![su])s$")  # such as "sunglasses"
@@ -119,7 +117,7 @@ def describe(
         places: Sequence of dict of `name`, one of
             `keras_caption.apps.objects.places.PLACES`; `phrase`, such as "on a
             beach"; and `probability`. The first one counts; general ones, such as
-            "outdoors", are of captions that name persons or pets alone.
+            "outdoors", are of captions that name persons or pets.
         things: Sequence of dict of `name` and `probability`. The first one counts.
         is_black_and_white: bool, whether the photo has no colours. A caption that is no
             sentence begins with that.
@@ -147,7 +145,7 @@ def describe(
         if things and is_bare and _is_new(things[0]["name"], objects):
             name = things[0]["name"]
             insertions.append((f" and {_before(name)}", name, THING, things[0]))
-        takes_any = named <= EVERYWHERE
+        takes_any = named & EVERYWHERE
         places = [x for x in places if takes_any or not PLACES[x["name"]].is_general]
         places = [x for x in places if named <= (PLACES[x["name"]].of or named)]
         within = OF_FOOD.sub("", COUNTED.sub("", caption))

@@ -88,6 +88,10 @@ _THINGS = {
 }
 _THINGS |= {"vase", "scissors", "teddy bear"}
 ON_TABLES = frozenset(_THINGS.union(_FOOD))
+# Who is both indoors and outdoors. Of others, a place as general says nothing.
+EVERYWHERE = frozenset({"person", "cat", "dog"})
+# What they have with them. Who has that is more rarely outdoors than by the regression.
+_CARRIED = ON_TABLES | {"backpack", "handbag", "suitcase", "tie"}
 PLACES = {
     "snow": Place(
         "in the snow", r"snow|snowy|ski|skiing|snowboard\w*|skier", alone="snow"
@@ -146,8 +150,10 @@ PLACES = {
         inputs=AND_OBJECTS,
     ),
     "building": Place("near a building", "", rank=2, inputs=AND_LOWER_HALF),
-    "outdoors": Place("outdoors", _OUTDOORS, _INDOORS, rank=GENERAL),
-    "indoors": Place("indoors", _INDOORS, _OUTDOORS, rank=GENERAL),
+    "outdoors": Place("outdoors", _OUTDOORS, _INDOORS, rank=GENERAL, of=EVERYWHERE),
+    "indoors": Place(
+        "indoors", _INDOORS, _OUTDOORS, rank=GENERAL, of=EVERYWHERE | _CARRIED
+    ),
 }
 
 
