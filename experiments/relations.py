@@ -64,8 +64,8 @@ def says(relation, caption):
     ):
         if category_of(match["who"]) not in OF.get(relation, ("person",)):
             continue
-        what = re.search(NOUN, match["rest"])
-        is_ridden = what and category_of(what[0]) in RIDDEN
+        what = re.match(rf" (?:\w+ )?({NOUN})", match["rest"])
+        is_ridden = what and category_of(what[1]) in RIDDEN
         if relation != "riding" or is_ridden or not match["verb"].startswith("on"):
             return True
     return False
