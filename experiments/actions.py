@@ -23,12 +23,12 @@ import pathlib
 
 import numpy as np
 
-import keras_caption as kc
 from experiments.details import (
     fit,
     held_out_probabilities,
     light_second_opinion,
     row_of,
+    write,
 )
 from keras_caption.apps.objects.actions import (
     ANIMAL,
@@ -38,9 +38,8 @@ from keras_caption.apps.objects.actions import (
     candidates,
     values_of,
 )
-from keras_caption.apps.objects.details import ACTION, Detail
+from keras_caption.apps.objects.details import ACTION
 from keras_caption.apps.objects.person_names import PERSON
-from keras_caption.base.atomic import replacing
 from keras_caption.base.progress import progress
 from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.features.photos import read_photo
@@ -69,12 +68,7 @@ def main(arguments):
     }
     photos = measure(paths, light_second_opinion(options.detector))
     rows, weights = action_rows(photos, seen, options)
-    print(kc.evaluation.markdown_table(list(Detail._fields), rows))
-    with replacing(output / "actions.csv") as partial, open(partial, "w") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([Detail._fields, *rows])
-    with replacing(output / "actions.npz") as partial, open(partial, "wb") as file:
-        np.savez_compressed(file, **weights)
+    write(output / "actions", rows, weights)
 
 
 def read_seen(path):

@@ -395,11 +395,16 @@ def main(arguments):
     ):
         rows += of_words
         weights |= own
+    write(output / "details", rows, weights)
+
+
+def write(path, rows, weights):
+    """Prints the table of words, and writes it and the weights of regressions."""
     print(kc.evaluation.markdown_table(list(Detail._fields), rows))
-    with replacing(output / "details.csv") as partial, open(partial, "w") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([Detail._fields, *rows])
-    with replacing(output / "details.npz") as partial, open(partial, "wb") as file:
+    table, arrays = path.with_suffix(".csv"), path.with_suffix(".npz")
+    with replacing(table) as partial, open(partial, "w") as file:
+        csv.writer(file, lineterminator="\n").writerows([Detail._fields, *rows])
+    with replacing(arrays) as partial, open(partial, "wb") as file:
         np.savez_compressed(file, **weights)
 
 

@@ -201,6 +201,11 @@ MUTATIONS = [  # (file, tests), text, replacement
     ),
     # === Details ===
     (
+        ("apps/objects/actions.py", "objects/test_actions.py -k each_of_those"),
+        "least = min(",
+        "least = max(",
+    ),
+    (
         ("apps/objects/thing_colours.py", "predict/test_details.py -k one_colour"),
         ">= MORE *",
         ">= 0 *",
