@@ -92,7 +92,7 @@ def add_details(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         default=RecordPredictor.details,
         help="add to captions of objects what is measured in the photo: colours, a "
-        "place, and names of a second opinion",
+        "place, and names of a second opinion; and leave out what is not surely done",
     )
 
 
