@@ -45,7 +45,8 @@ from keras_caption.commands.command_line import Parser, names, start
 from keras_caption.features.photos import read_photo
 
 OF = {SITTING: PERSON, RIDING: PERSON, STANDING: ANIMAL}
-DECAY = 400.0  # penalty of the regressions
+DECAY = 600.0  # penalty of the regressions
+FOLDINGS = 10
 LABELS = {"yes": 1.0, "no": 0.0, "some": np.nan}  # others count for nothing
 
 
@@ -113,8 +114,8 @@ def action_rows(photos, seen, options):
         of_photo = np.repeat(np.arange(len(right)), [len(own) for own, _ in examples])
         labels = right[of_photo]
         usable = ~np.isnan(labels)
-        fitted = values, labels, DECAY
-        probabilities = held_out_probabilities(*fitted, of_photo, usable)
+        fitted = values, labels, DECAY, of_photo, usable
+        probabilities = held_out_probabilities(*fitted, foldings=FOLDINGS)
         least = [probabilities[of_photo == i].min() for i in range(len(right))]
         pairs = list(zip(least, right == 1, strict=True))
         if row := row_of(ACTION, name, of, pairs, [], options):

@@ -242,19 +242,20 @@ def fit(values, labels, decay):
     return np.append(weights, best[-1] - mean @ weights)
 
 
-def held_out_probabilities(values, labels, decay, photos, usable):
+def held_out_probabilities(values, labels, decay, photos, usable, foldings=FOLDINGS):
     """Probabilities of each row by regressions over the folds without its photo.
 
     Args:
         values, labels, decay: As in `fit`.
         photos: int `(rows,)`, the photo of each row, counted from 0.
         usable: bool `(rows,)`, whether a row is learnt from.
+        foldings: int.
 
     Returns:
-        float `(rows,)`, by the mean logit of several foldings.
+        float `(rows,)`, by the mean logit of so many foldings.
     """
     logits = np.zeros(len(values))
-    for folding in range(FOLDINGS):
+    for folding in range(foldings):
         order = np.random.default_rng(folding).permutation(photos.max() + 1)
         folds = order[photos] % FOLDS
         for fold in range(FOLDS):
@@ -262,7 +263,7 @@ def held_out_probabilities(values, labels, decay, photos, usable):
             learnt = others & usable
             weights = fit(values[learnt], labels[learnt], decay)
             logits[~others] += values[~others] @ weights[:-1] + weights[-1]
-    return expit(logits / FOLDINGS)
+    return expit(logits / foldings)
 
 
 def least_share(right):
