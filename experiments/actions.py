@@ -137,15 +137,16 @@ def examples_of(name, photos, seen):
     """
     examples = []
     for photo, (objects, box_classes) in photos.items():
-        label = LABELS.get(seen.get(photo))
+        if seen.get(photo) not in LABELS:
+            continue
         found = [x for x in candidates(objects) if x.name == name]
         with_object = [x for x in found if x.object] or found
         places = sorted({pair for x in with_object for pair in x.places})
         if name == SITTING:  # once for each person
             places = [*dict(places).items()]
         rows = values_of(name, objects, box_classes, places)
-        if label is not None and len(rows):
-            examples.append((rows, label))
+        if len(rows):
+            examples.append((rows, LABELS[seen[photo]]))
     return examples
 
 

@@ -17,6 +17,7 @@ import re
 from experiments.actions import read_seen
 from keras_caption.apps.objects.actions import ANIMALS, RIDDEN
 from keras_caption.apps.objects.object_words import PATTERN, category_of
+from keras_caption.apps.objects.sure_actions import SPORTS
 from keras_caption.commands.command_line import Parser, start
 from keras_caption.evaluation import markdown_table
 
@@ -24,7 +25,7 @@ NOUN = PATTERN.pattern
 # From each relation to what of a caption says it: the last noun before, and the next.
 SAID = {
     "sitting": r"sitting",
-    "riding": r"riding|on top of|on|skiing|snowboarding|skateboarding|surfing",
+    "riding": "|".join(("riding", "on top of", "on", *SPORTS)),
     "standing": r"standing",
     "holding": r"holding",
     "playing": r"playing|flying",

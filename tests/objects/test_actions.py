@@ -110,7 +110,7 @@ def test_who_may_do_something_lies_so():
 
 
 def classes_of(name, part, strength):
-    """Classes of a box that speak for an action, or against it."""
+    """Class probabilities by which an action is likely, or unlikely if below 0."""
     weights = np.load(FILE)[name].astype("float64")[1000 * part :][:1000]
     classes = np.exp(strength * weights / weights.std())
     return classes / classes.sum()

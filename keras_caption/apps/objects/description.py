@@ -106,9 +106,8 @@ def describe(
     people". "In the water and a boat" becomes "in the water with a boat". A caption of
     one kind of object that has no place gets a thing and a place. "A table with a cup"
     becomes "a cup on a table". "Sitting at a table" becomes "at a table" if it is not
-    sure. Words that captions of COCO's objects do not have, such
-    as those of another language, stay as they are, and nothing is added to such a
-    caption.
+    sure. Words that captions of COCO's objects do not have, such as those of another
+    language, stay as they are, and nothing is added to such a caption.
 
     Args:
         caption: str, in lower case.
@@ -145,8 +144,8 @@ def describe(
         if things and is_bare and _is_new(things[0]["name"], objects):
             name = things[0]["name"]
             insertions.append((f" and {_before(name)}", name, THING, things[0]))
-        takes_any = named & EVERYWHERE
-        places = [x for x in places if takes_any or not PLACES[x["name"]].is_general]
+        is_of_any = named & EVERYWHERE
+        places = [x for x in places if is_of_any or not PLACES[x["name"]].is_general]
         places = [x for x in places if named <= (PLACES[x["name"]].of or named)]
         within = OF_FOOD.sub("", COUNTED.sub("", caption))
         if places and not LOCATED & {*within.split()}:

@@ -9,7 +9,6 @@ and animals do. docs/results/photos.md says how all were fitted.
 import csv
 import functools
 import importlib.resources
-import io
 import math
 from typing import NamedTuple
 
@@ -99,8 +98,8 @@ def _weights():
     """From each word of the files to its weights and, last, its bias."""
     weights = {}
     for name in FILES:
-        content = io.BytesIO(_file(f"{name}.npz").read_bytes())
-        with np.load(content, allow_pickle=False) as arrays:
+        file = _file(f"{name}.npz")
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             weights |= {x: arrays[x].astype("float32") for x in arrays.files}
     return weights
 

@@ -52,20 +52,20 @@ def with_sure_actions(caption: str, actions: Sequence[Action]) -> str:
     def said(match):
         """What stands in place of a claim."""
         who, be, verb, wave, where, on, what = (x or "" for x in match.groups())
-        category, where = category_of(who), where or on
+        category, does, where = category_of(who), verb.strip(), where or on
         at_desk = where in ON and match.string.startswith(DESK, match.end())
         what = category_of(what) if what else ""
-        ridden = SPORTS.get(verb.strip()) or (wave and "surfboard") or what
-        if verb.strip() == STANDING and category in ANIMALS:
+        ridden = SPORTS.get(does) or (wave and "surfboard") or what
+        if does == STANDING and category in ANIMALS:
             action, weaker = (STANDING, category, ""), where
         elif category != PERSON:
             return match[0]
-        elif verb.strip() in (RIDING, *SPORTS) or (where in ON and what in RIDDEN):
-            is_next = what == ridden and (verb.strip() == RIDING or where in ON)
+        elif does in (RIDING, *SPORTS) or (where in ON and what in RIDDEN):
+            is_next = what == ridden and (does == RIDING or where in ON)
             action, weaker = (RIDING, PERSON, ridden), " with" if is_next else where
         elif where in ON and what in SAT_ON:
             action, weaker = (SITTING, PERSON, what), " with"
-        elif verb.strip() == SITTING or at_desk:
+        elif does == SITTING or at_desk:
             where = " at" if at_desk else where
             action, weaker = (SITTING, PERSON, what), where and be + where
         else:
